@@ -1,0 +1,5 @@
+//go:build race
+
+package flowerrors_test
+
+const raceEnabled = true
