@@ -1,0 +1,5 @@
+//go:build race
+
+package resourcematch_test
+
+const raceEnabled = true
