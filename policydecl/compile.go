@@ -1,0 +1,215 @@
+package policydecl
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/resourcematch"
+)
+
+// Compile checks cfg and makes a [Set] of it. If there is any mistake (P6) the
+// Set is nil and the error joins all of them, each a [flowerrors.ConfigError] with a path
+// such as tools["export"].acceptFrom[1], in a fixed order.
+//
+// A vendor token whose prefix has no matcher is a mistake here, although it is well
+// formed: on this server it can never match.
+//
+// Compile keeps nothing of cfg that its caller could change.
+func Compile(cfg Config) (*Set, error) {
+	c := compiler{set: &Set{config: cfg.clone()}}
+	s, cfg := c.set, c.set.config
+	s.matchers = cfg.Matchers
+	s.uri = c.ownURI(cfg.URI)
+	s.def = cfg.Default
+	if s.def.IsZero() {
+		s.def = Default()
+	}
+	c.faults.addAll("default", s.Check(s.def))
+	c.vendor(cfg)
+	c.targets(cfg.Targets)
+	if len(c.faults) > 0 {
+		return nil, c.faults.join()
+	}
+	return s, nil
+}
+
+// compiler is the state of one Compile.
+type compiler struct {
+	set     *Set
+	faults  faultList
+	entries []resourcematch.Entry // parallel to set.policies
+	indexes []int                 // the index in Config.Targets, of each entry
+}
+
+// ownURI checks the recipient's URI (P2) and returns its canonical form.
+func (c *compiler) ownURI(uri string) string {
+	const path = "uri"
+	if uri == "" {
+		c.faults.add(&flowerrors.ConfigError{
+			Path: path, Reason: flowerrors.ReasonMissing,
+			Detail: `the server's own URI is what "self" stands for`, Hint: "set the URI that clients connect to",
+		})
+		return ""
+	}
+	canonical, fault := principalURI(uri)
+	if fault == nil && (canonical == PrincipalUser || canonical == PrincipalHost) {
+		fault = &flowerrors.ConfigError{
+			Value: uri, Reason: flowerrors.ReasonReserved,
+			Detail: `"self" would mean the user or the host`, Hint: "set the URI that clients connect to",
+		}
+	}
+	if fault != nil {
+		fault.Path = path
+		c.faults.add(fault)
+	}
+	return canonical
+}
+
+// vendor checks the matchers and their budget (P3).
+func (c *compiler) vendor(cfg Config) {
+	for _, prefix := range slices.Sorted(maps.Keys(cfg.Matchers)) {
+		path := "matchers[" + strconv.QuoteToASCII(prefix) + "]"
+		if !validVendorPrefix(prefix) {
+			c.faults.add(&flowerrors.ConfigError{
+				Path: path, Value: prefix, Reason: flowerrors.ReasonNeverMatches,
+				Detail: "no vendor token has this prefix", Hint: `use a reverse-DNS name such as "com.example.tier"`,
+			})
+		}
+		if cfg.Matchers[prefix] == nil {
+			c.faults.add(&flowerrors.ConfigError{
+				Path: path, Reason: flowerrors.ReasonMissing, Detail: "the matcher is nil", Hint: "remove the entry or give it a function",
+			})
+		}
+	}
+	c.set.budget = cfg.MatcherBudget
+	if cfg.MatcherBudget == 0 {
+		c.set.budget = DefaultMatcherBudget
+	}
+	if cfg.MatcherBudget < 0 {
+		c.faults.add(&flowerrors.ConfigError{
+			Path: "matcherBudget", Value: cfg.MatcherBudget.String(), Reason: flowerrors.ReasonLimit,
+			Detail: "no matcher could ever answer in time", Hint: "leave it zero for the default",
+		})
+	}
+}
+
+// targets compiles the declarations.
+func (c *compiler) targets(targets []Declaration) {
+	type target struct {
+		kind TargetKind
+		name string
+	}
+	seen := make(map[target]struct{}, len(targets))
+	s := c.set
+	s.tools, s.prompts = make(map[string]Policy), make(map[string]Policy)
+	for i, d := range targets {
+		path := d.path(i)
+		c.faults.addAll(path, s.Check(d.Policy))
+		if fault := d.check(); fault != nil {
+			fault.Path = path
+			c.faults.add(fault)
+			continue
+		}
+		key := target{d.Kind, d.Name}
+		if _, twice := seen[key]; twice {
+			c.faults.add(&flowerrors.ConfigError{
+				Path: path, Value: d.Name, Reason: flowerrors.ReasonDuplicate,
+				Detail: "the target is declared twice", Hint: "remove one of the two declarations",
+			})
+			continue
+		}
+		seen[key] = struct{}{}
+		switch d.Kind {
+		case Tool:
+			s.tools[d.Name] = d.Policy
+		case Prompt:
+			s.prompts[d.Name] = d.Policy
+		case Resource:
+			c.pattern(resourcematch.Exact, i, d)
+		case Template:
+			c.pattern(resourcematch.Template, i, d)
+		case Prefix:
+			c.pattern(resourcematch.Prefix, i, d)
+		}
+	}
+	c.patterns(targets)
+}
+
+// check reports a target that no request could name. The fault has no path.
+func (d Declaration) check() *flowerrors.ConfigError {
+	switch {
+	case !d.Kind.known():
+		return &flowerrors.ConfigError{
+			Value: d.Kind.String(), Reason: flowerrors.ReasonType,
+			Detail: "not a kind of target", Hint: "use Tool, Prompt, Resource, Template or Prefix",
+		}
+	case d.Name == "":
+		return &flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "the target has no name", Hint: "set Name"}
+	case !utf8.ValidString(d.Name):
+		return &flowerrors.ConfigError{
+			Value: d.Name, Reason: flowerrors.ReasonNeverMatches,
+			Detail: "not UTF-8, so no JSON request can name it", Hint: "correct the name",
+		}
+	}
+	return nil
+}
+
+// pattern queues the i-th declaration for the resource matcher.
+func (c *compiler) pattern(kind resourcematch.Kind, i int, d Declaration) {
+	p := d.Policy
+	if p.IsZero() {
+		p = c.set.def // P4
+	}
+	c.entries = append(c.entries, resourcematch.Entry{Kind: kind, Pattern: d.Name})
+	c.indexes = append(c.indexes, i)
+	c.set.policies = append(c.set.policies, p)
+}
+
+// patterns compiles the resource matcher. Its mistakes carry paths of the form [3],
+// which are put in terms of the declarations.
+func (c *compiler) patterns(targets []Declaration) {
+	m, err := resourcematch.Compile(c.entries)
+	known := len(c.faults)
+	for ce := range flowerrors.All(err) {
+		fault := *ce
+		if entry, rest, ok := cutIndex(ce.Path); ok && entry < len(c.indexes) {
+			i := c.indexes[entry]
+			fault.Path = targets[i].path(i) + rest
+		}
+		fault.Detail = c.nameEntry(targets, fault.Detail)
+		c.faults.add(&fault)
+	}
+	if err != nil && len(c.faults) == known {
+		c.faults.addAll("targets", err) // none of the kind we know, but a mistake all the same
+	}
+	c.set.patterns = m
+}
+
+// nameEntry puts the path of a declaration where a detail ends in the index of an entry,
+// as that of a duplicate does.
+func (c *compiler) nameEntry(targets []Declaration, detail string) string {
+	at := strings.LastIndexByte(detail, '[')
+	if at < 0 {
+		return detail
+	}
+	entry, rest, ok := cutIndex(detail[at:])
+	if !ok || rest != "" || entry >= len(c.indexes) {
+		return detail
+	}
+	i := c.indexes[entry]
+	return detail[:at] + targets[i].path(i)
+}
+
+// cutIndex splits the path [3].x into 3 and .x.
+func cutIndex(path string) (index int, rest string, ok bool) {
+	digits, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
+	if !ok || !strings.HasPrefix(path, "[") {
+		return 0, "", false
+	}
+	index, err := strconv.Atoi(digits)
+	return index, rest, err == nil && index >= 0
+}

@@ -1,0 +1,22 @@
+package policydecl
+
+// ResourceMatch is [Set.Resource] for a caller that knows more declarations
+// than s does, such as those of one session. It appends only what was declared
+// and leaves the default out: bare reports that some reading of uri matched no
+// declaration of s, so that the default must accept as well unless the caller
+// finds one for that reading itself (R2, R4).
+func (s *Set) ResourceMatch(dst []Policy, uri string) (policies []Policy, bare bool, err error) {
+	if !s.made() {
+		return dst, true, errNoSet
+	}
+	var buf [8]int
+	matches, bare, err := s.patterns.Match(buf[:0], uri)
+	if err != nil {
+		return dst, true, err
+	}
+	start := len(dst)
+	for _, i := range matches {
+		dst = appendOnce(dst, start, s.policies[i])
+	}
+	return dst, bare || len(dst) == start, nil
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package policydecl_test
+
+const raceEnabled = false

@@ -1,0 +1,44 @@
+package policydecl_test
+
+import (
+	"go/build"
+	"strings"
+	"testing"
+)
+
+// The core stands on nothing but the standard library, itself and one JSON reader, and no
+// arrow goes back: another SDK's adapter can stand on it.
+func TestCoreImports(t *testing.T) {
+	const module = "github.com/flowgate-mcp/flowgate/"
+	allowed := map[string][]string{
+		"errors":        {},
+		"resourcematch": {module + "errors"},
+		"policydecl":    {module + "errors", module + "resourcematch", "github.com/go-json-experiment/json/jsontext"},
+	}
+	// What a pure package has no business with.
+	forbidden := []string{"os", "net", "net/http", "log", "log/slog", "io/ioutil", "os/exec", "syscall", "unsafe", "regexp", "plugin", "C"}
+	for dir, others := range allowed {
+		pkg, err := build.ImportDir("../"+dir, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		if len(pkg.Imports) == 0 || len(pkg.GoFiles) == 0 {
+			t.Errorf("%s imports nothing at all: the test looks in the wrong place", dir)
+		}
+		ok := map[string]bool{}
+		for _, path := range others {
+			ok[path] = true
+		}
+		for _, path := range pkg.Imports {
+			first, _, _ := strings.Cut(path, "/")
+			if strings.Contains(first, ".") && !ok[path] {
+				t.Errorf("%s imports %s (%v)", dir, path, pkg.ImportPos[path])
+			}
+			for _, bad := range forbidden {
+				if path == bad {
+					t.Errorf("%s imports %s (%v)", dir, path, pkg.ImportPos[path])
+				}
+			}
+		}
+	}
+}
