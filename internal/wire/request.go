@@ -1,0 +1,295 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// IDKind says what kind of JSON value a request's id is.
+type IDKind uint8
+
+// The kinds of id. JSON-RPC 2.0 knows strings and numbers; null or no id makes
+// the message a notification.
+const (
+	IDNone IDKind = iota
+	IDString
+	IDNumber
+	IDOther
+)
+
+// Request is what the gate needs to know of a message. Its slices point into
+// the bytes that were read.
+type Request struct {
+	ID     []byte // the id's JSON text, nil when there is none
+	IDKind IDKind
+	Method string
+	Result bool // a `result` member that is not null is there
+
+	Name   string // params.name, when it is a string
+	HasURI bool
+	URI    string // params.uri, when it is a string
+
+	// Subscriptions holds the URIs of
+	// params.notifications.resourceSubscriptions.
+	Subscriptions []string
+
+	// Meta reports that params._meta is an object, null or absent.
+	Meta bool
+	// Label is the JSON text of the label in params._meta, nil when absent.
+	Label []byte
+}
+
+// Protocol members by the object that holds them: the names mcp-go decodes, so
+// the names for which another spelling is a smuggled one (L8).
+var (
+	envelopeNames = []string{"jsonrpc", "id", "method", "params", "result", "error"}
+	paramsNames   = []string{
+		"name", "arguments", "uri", "_meta", "ref", "argument", "context", "task", "notifications",
+		"inputResponses", "requestState", "cursor", "taskId", "level", "protocolVersion", "capabilities", "clientInfo",
+	}
+	refNames    = []string{"type", "name", "uri"}
+	taskNames   = []string{"ttl"}
+	listenNames = []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"}
+	metaNames   = []string{
+		LabelKey, "progressToken", "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo",
+		"io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/logLevel",
+	}
+	labelNames = []string{"contributors", "complete", "principal", "assurance", "publisher"}
+)
+
+// LabelKey is the member of params._meta that holds the label (section 1).
+const LabelKey = "io.modelcontextprotocol/flowOrigin"
+
+// ReadRequest reads one message. The error is an [AmbiguousError] when the
+// message can be read in two ways (L8), another one when it is not JSON. What
+// was read up to the error is in the Request.
+func ReadRequest(msg []byte) (Request, error) {
+	var r Request
+	r.Meta = true
+	start := space(msg, 0)
+	if start >= len(msg) || msg[start] != '{' {
+		return r, errSyntax
+	}
+	seen := names{where: "the message", known: envelopeNames}
+	end, err := members(msg, start, func(name []byte, v int) (int, error) {
+		known, err := seen.add(name)
+		if err != nil {
+			return v, err
+		}
+		switch known {
+		case "id":
+			return r.readID(msg, v)
+		case "method":
+			return readString(msg, v, &r.Method)
+		case "params":
+			if v < len(msg) && msg[v] == '{' {
+				return r.readParams(msg, v)
+			}
+		case "result":
+			r.Result = v < len(msg) && msg[v] != 'n'
+		}
+		return skipValue(msg, v)
+	})
+	if err != nil {
+		return r, err
+	}
+	if space(msg, end) != len(msg) {
+		return r, errSyntax
+	}
+	return r, nil
+}
+
+func (r *Request) readID(b []byte, v int) (int, error) {
+	end, err := skipValue(b, v)
+	if err != nil {
+		return end, err
+	}
+	r.ID = b[v:end]
+	switch c := b[v]; {
+	case c == '"':
+		r.IDKind = IDString
+	case c == '-' || c >= '0' && c <= '9':
+		r.IDKind = IDNumber
+	case c == 'n':
+		r.ID, r.IDKind = nil, IDNone
+	default:
+		r.IDKind = IDOther
+	}
+	return end, nil
+}
+
+func (r *Request) readParams(b []byte, i int) (int, error) {
+	seen := names{where: "params", known: paramsNames}
+	return members(b, i, func(name []byte, v int) (int, error) {
+		known, err := seen.add(name)
+		if err != nil {
+			return v, err
+		}
+		object := v < len(b) && b[v] == '{'
+		switch known {
+		case "name":
+			return readString(b, v, &r.Name)
+		case "uri":
+			if v < len(b) && b[v] == '"' {
+				r.HasURI = true
+				return readString(b, v, &r.URI)
+			}
+		case "ref":
+			if object {
+				return checkNames(b, v, "params.ref", refNames, nil)
+			}
+		case "task":
+			if object {
+				return checkNames(b, v, "params.task", taskNames, nil)
+			}
+		case "notifications":
+			if object {
+				return r.readNotifications(b, v)
+			}
+		case "_meta":
+			if object {
+				return r.readMeta(b, v)
+			}
+			r.Meta = v < len(b) && b[v] == 'n'
+		}
+		return skipValue(b, v)
+	})
+}
+
+// readNotifications reads the filter of subscriptions/listen.
+func (r *Request) readNotifications(b []byte, i int) (int, error) {
+	return checkNames(b, i, "params.notifications", listenNames, func(known string, v int) (int, error) {
+		end, err := skipValue(b, v)
+		if err != nil || known != "resourceSubscriptions" {
+			return end, err
+		}
+		// encoding/json is what mcp-go reads this list with; what it
+		// refuses, mcp-go refuses too.
+		var uris []string
+		if err := json.Unmarshal(b[v:end], &uris); err == nil {
+			r.Subscriptions = uris
+		}
+		return end, nil
+	})
+}
+
+func (r *Request) readMeta(b []byte, i int) (int, error) {
+	return checkNames(b, i, "params._meta", metaNames, func(known string, v int) (int, error) {
+		if known == LabelKey {
+			end, err := unique(b, v, "the label", labelNames, 0)
+			if err == nil {
+				r.Label = b[v:end]
+			}
+			return end, err
+		}
+		return unique(b, v, "params._meta", nil, 0)
+	})
+}
+
+// checkNames walks an object whose names must be unambiguous. visit is called
+// for each value and may be nil.
+func checkNames(b []byte, i int, where string, known []string, visit func(string, int) (int, error)) (int, error) {
+	seen := names{where: where, known: known}
+	return members(b, i, func(name []byte, v int) (int, error) {
+		k, err := seen.add(name)
+		if err != nil {
+			return v, err
+		}
+		if visit == nil {
+			return skipValue(b, v)
+		}
+		return visit(k, v)
+	})
+}
+
+// unique checks the names of every object inside the value at b[i].
+func unique(b []byte, i int, where string, known []string, depth int) (int, error) {
+	if depth > maxDepth {
+		return i, errDepth
+	}
+	if i >= len(b) {
+		return i, errSyntax
+	}
+	switch b[i] {
+	case '{':
+		return checkNames(b, i, where, known, func(_ string, v int) (int, error) {
+			return unique(b, v, where, known, depth+1)
+		})
+	case '[':
+		return elements(b, i, func(v int) (int, error) {
+			return unique(b, v, where, known, depth+1)
+		})
+	}
+	return skipValue(b, i)
+}
+
+// readString decodes the string at b[v] into dst. Another kind of value leaves
+// dst alone: mcp-go refuses it where a string is due.
+func readString(b []byte, v int, dst *string) (int, error) {
+	end, err := skipValue(b, v)
+	if err != nil {
+		return end, err
+	}
+	if b[v] == '"' && end-v >= 2 {
+		if body := b[v+1 : end-1]; plain(body) {
+			*dst = string(body)
+		} else {
+			*dst = string(unquote(body))
+		}
+	}
+	return end, nil
+}
+
+// IDKey returns the text that mcp-go writes for an id it has read: numbers go
+// through float64 and strings through encoding/json's escaping, so two ids that
+// mcp-go cannot tell apart have one key.
+func IDKey(id any) (string, error) {
+	b, err := json.Marshal(id)
+	if err != nil {
+		return "", fmt.Errorf("id: %w", err)
+	}
+	return string(b), nil
+}
+
+// RawIDKey is [IDKey] for an id's JSON text.
+func RawIDKey(raw []byte) (string, error) {
+	if simpleID(raw) {
+		return string(raw), nil
+	}
+	var id any
+	if err := json.Unmarshal(raw, &id); err != nil {
+		return "", fmt.Errorf("id: %w", err)
+	}
+	return IDKey(id)
+}
+
+// simpleID reports whether encoding/json writes the id as it was sent: a short
+// integer without sign or leading zero, or a string of letters, digits, `-`,
+// `_`, `:` and `.`.
+func simpleID(raw []byte) bool {
+	if len(raw) == 0 {
+		return false
+	}
+	if raw[0] != '"' {
+		if len(raw) > 15 || raw[0] == '0' && len(raw) > 1 {
+			return false
+		}
+		for _, c := range raw {
+			if c < '0' || c > '9' {
+				return false
+			}
+		}
+		return true
+	}
+	if len(raw) < 2 {
+		return false
+	}
+	for _, c := range raw[1 : len(raw)-1] {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == ':', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
