@@ -1,0 +1,103 @@
+// Package middleware makes a server built on github.com/mark3labs/mcp-go refuse a
+// request because of where its data came from, as draft SEP-3193 describes.
+//
+// A host attaches an origin label to each request: whose content was in the
+// context that built it. A server declares a flow policy beside each tool,
+// resource and prompt: whose content it accepts. The gate compares the two, and
+// no request that the policy does not accept reaches the server's handlers.
+//
+// # Use
+//
+// Declare a policy where a tool is registered:
+//
+//	middleware.AddTool(s, tool, policydecl.AcceptFrom("self", "user"), handler)
+//
+// and change the one line that serves s:
+//
+//	http.Handle("/mcp", middleware.MustHandler(s, middleware.Config{URI: ownURI})) // was server.NewStreamableHTTPServer(s)
+//	err := middleware.ServeStdio(s, middleware.Config{URI: ownURI})                // was server.ServeStdio(s)
+//	c, err := middleware.NewInProcessClient(s, middleware.Config{URI: ownURI})     // was client.NewInProcessClient(s)
+//
+// A server on several transports makes one [Gate] with [New] and takes them from
+// it. Everything that is registered without a helper is governed by the server's
+// default policy; nothing is ungoverned.
+//
+// # What is gated
+//
+// tools/call (also as a task, where the refusal is the first answer and no task
+// is created), resources/read, resources/subscribe, subscriptions/listen (by every
+// URI that it lists), prompts/get and completion/complete; on Streamable HTTP,
+// stdio and in process; in the protocol of 2025-11-25 and earlier and in that of
+// 2026-07-28 (section 5 of the specification). Lists, ping, initialize,
+// server/discover, logging/setLevel, resources/unsubscribe, notifications and
+// answers to requests of the server pass untouched.
+//
+// A refusal is a JSON-RPC error that peers recognise by the key
+// "io.modelcontextprotocol/flowPolicyViolation" in its data (X2). A message that
+// can be read in two ways is an invalid request, whatever its label (L8).
+//
+// # How it is built
+//
+// No single place in mcp-go covers all routes, and a handler's error cannot have
+// data there. So the work is divided:
+//
+//   - The door, an initialisation hook, sees the raw bytes of every request before
+//     mcp-go acts on it. It refuses ambiguous messages and decides subscribe and
+//     listen, for which there is no later place that comes before a side effect.
+//   - The record is the request's context. mcp-go asks the propagator of _meta for
+//     one, after the door, with the _meta that it decoded itself; so the label that
+//     is judged belongs to the message that runs, a request made by a handler
+//     inside another has its own, and there is no table that could leak. It works
+//     the same on every transport, wrapped or not.
+//   - The seams apply the verdict as late as mcp-go allows, so that the server's own
+//     authorization has spoken first (G1): the last tool filter and prompt filter
+//     see the very tool or prompt that will run and take the verdict from its
+//     declaration; the innermost handler middleware refuses. A refused call with a
+//     task loses its wish for the task in the last BeforeCallTool hook and meets the
+//     middleware; one that could only be a task is hidden by the filter. A refused
+//     completion loses its reference in the last BeforeComplete hook.
+//   - The way out stands where bytes leave and has one rule (G3): refused and any
+//     result is the refusal; refused and an error after a seam has spoken is the
+//     refusal; any other error is the server's own; a result that nobody judged does
+//     not leave. So middleware further out that caches, swallows, replaces or
+//     converts our error changes nothing.
+//
+// An answer that is let through is passed on byte for byte, unparsed (G5).
+//
+// # What it relies on
+//
+// mcpgo.go names everything that the gate needs of mcp-go beyond its documented
+// API; facts_test.go pins each of these facts, so that an upgrade which changes one
+// fails a test. [New] also tries every route on a server of its own before it
+// returns. The gate looks at some unexported fields by reflection, only to see
+// whether it still stands last in a list; it writes none.
+//
+// # What the rest of a server must and must not do
+//
+// Call [New] (or the one line) last: after options, hooks, filters and middleware,
+// and before s serves. What is added behind the gate later could change a request
+// after it was judged, so from then on gated requests are refused and the log says
+// why (G6). A propagator of _meta goes into [Config].MetaPropagator, because mcp-go
+// has one slot.
+//
+// Declare policies with the helpers. A policy that is written into a tool's _meta by
+// hand counts too. For resources and prompts such a policy counts only if it is there
+// when New runs, and New refuses one in a template: mcp-go does not show these when
+// they are used.
+//
+// Serve s only through the gate. A transport that is not wrapped, such as mcp-go's
+// legacy HTTP+SSE server or StreamableHTTPServer.Start, still runs nothing that
+// the policy refuses, but its peers get mcp-go's plain error. Only if somebody also
+// replaces the hooks behind the gate's back does such a transport answer
+// subscriptions and completions unjudged; a wrapped one refuses them.
+//
+// Resumable streams (server.WithEventStore) are refused at construction: what they
+// store does not pass the way out.
+//
+// A handler that calls another handler directly, as a Go function, makes no
+// request; the gate does not see it. One that calls server.MCPServer.HandleMessage
+// makes one and must give it a label.
+//
+// A label is unsigned and can only make an answer stricter. Do not read it to
+// unlock anything, and keep what a refusal says away from a model.
+package middleware

@@ -1,0 +1,198 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/wire"
+)
+
+// edge is a wrapped transport: it keeps the entries of the requests that came by
+// it, for the door, the seams and the way out.
+type edge interface {
+	// open returns the entry of a request that the door sees, or nil when
+	// there is none and can be none.
+	open(rawID []byte, about about) *entry
+	// find returns the entry of the request with the id that mcp-go decoded.
+	// What the request is about helps where ids do not tell requests apart.
+	find(id any, about about) *entry
+}
+
+// about is what a request is about, as far as a door and a Before hook both know.
+type about struct {
+	method mcp.MCPMethod
+	target string // tool or prompt name, or URI; "" where the door does not look
+}
+
+type edgeKey struct{ gate *Gate }
+
+// withEdge marks ctx as belonging to a request of a wrapped transport.
+func (g *Gate) withEdge(ctx context.Context, e edge) context.Context {
+	return context.WithValue(ctx, edgeKey{g}, e)
+}
+
+func (g *Gate) edgeOf(ctx context.Context) edge {
+	e, _ := ctx.Value(edgeKey{g}).(edge)
+	return e
+}
+
+// entry is one request at the edge of the server: what the way out knows when
+// the answer comes by. The door fills it before anything else can run.
+type entry struct {
+	rawID    []byte // JSON text of the id, as sent
+	about    about
+	gated    bool                  // section 5 says that it is gated
+	doorOnly bool                  // subscribe and listen: the door decides, no seam follows
+	oversize bool                  // its label is over the byte budget
+	refusal  *flowerrors.Violation // the door itself refused it
+	problem  string                // the door found something that cannot be judged
+	faulty   bool                  // the door found the gate not in order
+	seen     atomic.Bool           // the door saw it; the fields above are set before
+	rec      atomic.Pointer[record]
+
+	// For the stdio edge, which guards them.
+	opened  bool   // the door has asked for it
+	extra   bool   // it answers nothing that was read from the stream
+	endless bool   // it runs until the connection ends
+	linger  func() // sets endless
+}
+
+// see publishes what the door has written to the entry.
+func (e *entry) see() { e.seen.Store(true) }
+
+// fate says what happens to an answer on its way out.
+type fate uint8
+
+const (
+	pass   fate = iota // as mcp-go wrote it
+	fail               // replaced by the error of a gate that is not in order
+	reject             // replaced by an error about the request
+	refuse             // replaced by the refusal
+)
+
+// outcome is a fate with what its answer has to say.
+type outcome struct {
+	fate      fate
+	violation *flowerrors.Violation // of refuse
+	problem   string                // of reject
+}
+
+// outcome applies the one rule of the way out (G3): refused and any result, or any
+// error after a seam of ours has spoken, is the refusal; any other error is the
+// server's own; a result of a request that the door never saw, or that no seam
+// judged, does not leave.
+func (e *entry) outcome(kind wire.Kind) outcome {
+	var held outcome
+	switch kind {
+	case wire.Other:
+		return held
+	case wire.Result:
+		held.fate = fail
+	}
+	switch {
+	case !e.seen.Load():
+		return held
+	case !e.gated:
+		return outcome{}
+	case e.faulty:
+		return outcome{fate: fail}
+	case e.refusal != nil:
+		return outcome{fate: refuse, violation: e.refusal}
+	case e.problem != "":
+		return outcome{fate: reject, problem: e.problem}
+	case e.doorOnly:
+		return outcome{}
+	}
+	if r := e.rec.Load(); r != nil {
+		return r.outcome(kind, held)
+	}
+	return held
+}
+
+// singleEdge is a transport that carries one request, so one answer: a POST, or a
+// call inside the process. More entries than one come only from an author's code
+// that makes requests of its own before the door has seen the one that came in;
+// then all of them have to be accepted, because nothing tells them apart for sure.
+type singleEdge struct {
+	mu    sync.Mutex
+	first entry
+	used  bool
+	more  []*entry
+}
+
+func (s *singleEdge) open(rawID []byte, about about) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &s.first
+	if s.used {
+		e = &entry{}
+		s.more = append(s.more, e)
+	}
+	s.used = true
+	e.rawID, e.about = bytes.Clone(rawID), about
+	return e
+}
+
+func (s *singleEdge) find(id any, about about) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.more) == 0 {
+		return &s.first
+	}
+	key, err := wire.IDKey(id)
+	if err != nil {
+		return nil
+	}
+	var group []*entry
+	for _, e := range append([]*entry{&s.first}, s.more...) {
+		if k, err := wire.RawIDKey(e.rawID); err == nil && k == key {
+			group = append(group, e)
+		}
+	}
+	return unbound(group, about)
+}
+
+// unbound picks the entry of a request from those whose ids mcp-go cannot tell
+// apart: one that the door has seen, that no request has yet, and if possible one
+// that is about the same.
+func unbound(group []*entry, about about) *entry {
+	var found *entry
+	for _, e := range group {
+		if !e.seen.Load() || e.rec.Load() != nil {
+			continue
+		}
+		if e.about == about {
+			return e
+		}
+		if found == nil {
+			found = e
+		}
+	}
+	return found
+}
+
+// answer returns what becomes of an answer, and the id that replaces mcp-go's in
+// one of our own: that of the request that the door saw last.
+func (s *singleEdge) answer(kind wire.Kind) (o outcome, rawID []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, rawID = s.first.outcome(kind), s.first.rawID
+	for _, e := range s.more {
+		if next := e.outcome(kind); next.fate > o.fate {
+			o = next
+		}
+		rawID = e.rawID
+	}
+	return o, rawID
+}
+
+// free reports that nothing on the way out needs to look at the answer.
+func (s *singleEdge) free() bool {
+	o, _ := s.answer(wire.Result)
+	return o.fate == pass
+}

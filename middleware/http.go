@@ -1,0 +1,128 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/mark3labs/mcp-go/server"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/wire"
+)
+
+// HTTPHandler serves a gated server over Streamable HTTP, in both protocol eras.
+// It is an http.Handler for net/http, chi and anything else that takes one.
+type HTTPHandler struct {
+	gate *Gate
+	http *server.StreamableHTTPServer
+}
+
+// Handler makes the gate for s and an HTTP handler in one line. It takes the
+// place of server.NewStreamableHTTPServer, with the same options.
+func Handler(s *server.MCPServer, cfg Config, opts ...server.StreamableHTTPOption) (*HTTPHandler, error) {
+	g, err := New(s, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return g.Handler(opts...)
+}
+
+// MustHandler is [Handler] for wiring code that has nothing better to do with a
+// mistake than to stop: it panics with the error.
+func MustHandler(s *server.MCPServer, cfg Config, opts ...server.StreamableHTTPOption) *HTTPHandler {
+	h, err := Handler(s, cfg, opts...)
+	if err != nil {
+		panic(err)
+	}
+	return h
+}
+
+// Handler returns an HTTP handler for the gated server.
+//
+// Resumable streams are refused here: what WithEventStore stores, and what a
+// resumed stream is sent, does not pass the gate's way out.
+func (g *Gate) Handler(opts ...server.StreamableHTTPOption) (*HTTPHandler, error) {
+	h := server.NewStreamableHTTPServer(g.server, opts...)
+	stored, err := hasEventStore(h)
+	if err != nil {
+		return nil, err
+	}
+	if stored && !g.off() {
+		// Only to stop what the options may have started.
+		_ = h.Shutdown(context.Background())
+		return nil, &flowerrors.ConfigError{
+			Path: "options.WithEventStore", Reason: flowerrors.ReasonUnsupported,
+			Detail: "answers on a resumed stream do not pass the gate",
+			Hint:   "leave WithEventStore out",
+		}
+	}
+	return &HTTPHandler{gate: g, http: h}, nil
+}
+
+// ServeHTTP serves one HTTP request.
+func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.gate.off() || r.Method != http.MethodPost {
+		// Only a POST carries requests of a client, and only its answer
+		// carries theirs.
+		h.http.ServeHTTP(w, r)
+		return
+	}
+	edge := &singleEdge{}
+	if !h.gate.hooksIntact() {
+		if done := h.withoutDoor(w, r, edge); done {
+			return
+		}
+	}
+	out := &responseWriter{ResponseWriter: w, gate: h.gate, edge: edge}
+	var writer http.ResponseWriter = out
+	if f, ok := w.(http.Flusher); ok {
+		writer = &flushWriter{out, f}
+	}
+	h.http.ServeHTTP(writer, r.WithContext(h.gate.withEdge(r.Context(), edge)))
+	out.finish()
+}
+
+// withoutDoor handles a request when mcp-go does not run the gate's hooks: a
+// gated one is answered here, before mcp-go sees it.
+func (h *HTTPHandler) withoutDoor(w http.ResponseWriter, r *http.Request, edge *singleEdge) bool {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, "cannot read the request", http.StatusBadRequest)
+		return true
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	answer, ok := h.gate.standIn(r.Context(), body, edge)
+	if !ok {
+		return false
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(answer, '\n'))
+	return true
+}
+
+// standIn is the door's stand-in at the edge when the hooks are not in order: it
+// returns the error for a message that the door would have judged. Any other
+// message it marks as seen.
+func (g *Gate) standIn(ctx context.Context, msg []byte, e edge) (answer []byte, refused bool) {
+	req, err := wire.ReadRequest(msg)
+	if err == nil && !gated(req.Method) {
+		if n := e.open(req.ID, about{}); n != nil {
+			n.see()
+		}
+		return nil, false
+	}
+	if req.IDKind == wire.IDNone && err == nil {
+		return nil, false
+	}
+	g.logFault(ctx, "", "", errHooks)
+	return g.appendAnswer(nil, req.ID, outcome{fate: fail}), true
+}
+
+// Shutdown stops the server as server.StreamableHTTPServer.Shutdown does.
+func (h *HTTPHandler) Shutdown(ctx context.Context) error { return h.http.Shutdown(ctx) }
+
+// CloseSessions ends all sessions as server.StreamableHTTPServer.CloseSessions
+// does, so that an http.Server can shut down while clients listen.
+func (h *HTTPHandler) CloseSessions(ctx context.Context) { h.http.CloseSessions(ctx) }

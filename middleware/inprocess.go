@@ -1,0 +1,75 @@
+package middleware
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/flowgate-mcp/flowgate/internal/wire"
+)
+
+// NewInProcessClient makes the gate for s and a client that talks to it inside the
+// process. It takes the place of client.NewInProcessClient.
+func NewInProcessClient(s *server.MCPServer, cfg Config, opts ...transport.InProcessOption) (*client.Client, error) {
+	g, err := New(s, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return client.NewClient(g.InProcess(opts...)), nil
+}
+
+// InProcess returns a transport to the gated server inside the process, for
+// client.NewClient. mcp-go's typed client drops the data of an error; a caller
+// that wants to read a refusal asks the transport itself.
+func (g *Gate) InProcess(opts ...transport.InProcessOption) transport.Interface {
+	inner := transport.NewInProcessTransportWithOptions(g.server, opts...)
+	if g.off() {
+		return inner
+	}
+	return &inProcess{Interface: inner, gate: g}
+}
+
+type inProcess struct {
+	transport.Interface
+	gate *Gate
+}
+
+// SendRequest sends one request and applies the way out's rule to its answer.
+func (t *inProcess) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	edge := &singleEdge{}
+	if !t.gate.hooksIntact() {
+		msg, err := json.Marshal(request)
+		if err != nil {
+			return nil, err
+		}
+		if _, refused := t.gate.standIn(ctx, msg, edge); refused {
+			return t.gate.inProcessError(request.ID, outcome{fate: fail})
+		}
+	}
+	resp, err := t.Interface.SendRequest(t.gate.withEdge(ctx, edge), request)
+	if err != nil || resp == nil {
+		return resp, err
+	}
+	kind := wire.Result
+	if resp.Error != nil {
+		kind = wire.Error
+	}
+	if o, _ := edge.answer(kind); o.fate != pass {
+		return t.gate.inProcessError(request.ID, o)
+	}
+	return resp, nil
+}
+
+// inProcessError returns the answer that replaces mcp-go's, decoded as the
+// transport decodes one.
+func (g *Gate) inProcessError(id mcp.RequestId, o outcome) (*transport.JSONRPCResponse, error) {
+	var details mcp.JSONRPCErrorDetails
+	if err := json.Unmarshal(g.errorObject(o), &details); err != nil {
+		return nil, err
+	}
+	return &transport.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: &details}, nil
+}

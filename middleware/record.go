@@ -1,0 +1,236 @@
+package middleware
+
+import (
+	"context"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/tracing"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/wire"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// verdict is what the gate thinks of one request. It only ever grows, and
+// everything but accepted refuses.
+type verdict uint8
+
+const (
+	undecided verdict = iota
+	accepted
+	refused
+	invalid // the request names something that cannot be judged, such as a URI over its budget (R4)
+	broken  // the gate itself is not in order (G6)
+)
+
+// record is what the gate knows of one request. mcp-go makes one context per
+// request and asks the propagator of _meta for it; the record is that context,
+// so filters, middleware and handlers of the request find it, a request made by
+// a handler inside another one has its own, and it needs no map that could leak.
+type record struct {
+	context.Context
+	gate   *Gate
+	edge   edge // the transport the request came by, nil when that is not wrapped
+	nested bool // made by a handler of another request, so its answer stays inside
+
+	mu        sync.Mutex
+	label     policydecl.Label
+	method    mcp.MCPMethod
+	target    string
+	task      bool // mcp-go will see `task` when it routes the call
+	verdict   verdict
+	applied   bool // a seam has refused because of the verdict
+	violation *flowerrors.Violation
+	problem   string // what is invalid
+}
+
+// recordKey finds a gate's own record in a context.
+type recordKey struct{ gate *Gate }
+
+// Value makes the record visible to everything that runs under its context.
+func (r *record) Value(key any) any {
+	if k, ok := key.(recordKey); ok && k.gate == r.gate {
+		return r
+	}
+	return r.Context.Value(key)
+}
+
+// recordOf returns the record of the request that ctx belongs to, or nil.
+func (g *Gate) recordOf(ctx context.Context) *record {
+	r, _ := ctx.Value(recordKey{g}).(*record)
+	return r
+}
+
+// InjectMeta is the outgoing half of the propagator; it is the author's.
+func (p propagator) InjectMeta(ctx context.Context, meta *mcp.Meta) *mcp.Meta {
+	return p.next.InjectMeta(ctx, meta)
+}
+
+// propagator is the gate's place in mcp-go's one slot for a propagator of
+// _meta. mcp-go calls it once for every request, after the door and with the
+// _meta that it decoded itself, so the label that is judged is the label of the
+// message that runs.
+type propagator struct {
+	gate *Gate
+	next tracing.MetaPropagator
+}
+
+// ExtractMeta gives the request its record.
+func (p propagator) ExtractMeta(ctx context.Context, meta *mcp.Meta) context.Context {
+	r := &record{gate: p.gate, edge: p.gate.edgeOf(ctx)}
+	if outer := p.gate.recordOf(ctx); outer != nil {
+		r.nested = outer.edge == r.edge
+	}
+	if meta != nil {
+		// Before the author's propagator, which may edit the map.
+		if v, ok := meta.AdditionalFields[policydecl.LabelKey]; ok {
+			r.label = policydecl.LabelOf(v, true, p.gate.limits)
+		}
+	}
+	r.Context = p.next.ExtractMeta(ctx, meta)
+	return r
+}
+
+// bind ties the record to the request whose Before hook is running: it has one
+// request and no other. A second request under the same record means that mcp-go
+// did not ask for a new one, so neither may run.
+func (r *record) bind(id any, method mcp.MCPMethod, target string, task bool) {
+	var e *entry
+	if r.edge != nil && !r.nested {
+		e = r.edge.find(id, about{method, target})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.method != "" {
+		r.verdict = broken
+		return
+	}
+	r.method, r.target, r.task = method, target, task
+	if e != nil && e.rec.CompareAndSwap(nil, r) && e.oversize {
+		r.label = policydecl.LabelOf("", true, r.gate.limits) // L7: malformed as a whole
+	}
+}
+
+// is reports whether the record belongs to a request of that method.
+func (r *record) is(method mcp.MCPMethod) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.method == method
+}
+
+// name returns the tool, prompt or URI that the request names.
+func (r *record) name() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.target
+}
+
+func (r *record) wantsTask() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.task
+}
+
+func (r *record) dropTask() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.task = false
+}
+
+// judge decides on policies and keeps the stricter of the new and the earlier
+// verdict. It returns the verdict in force.
+func (r *record) judge(policies ...policydecl.Policy) verdict {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.verdict > accepted {
+		return r.verdict
+	}
+	d := r.gate.set().Decide(r.Context, &r.label, policies...)
+	if policydecl.Restrict(true, d) {
+		r.verdict = accepted
+		return accepted
+	}
+	if r.Context.Err() != nil {
+		r.verdict, r.problem = invalid, errCancelled.Error()
+		return invalid
+	}
+	r.verdict, r.violation = refused, d.Violation()
+	r.gate.logRefusal(r.Context, r.method, r.target, r.label.Class(), r.violation)
+	return refused
+}
+
+// fail marks the request as one that the gate cannot judge.
+func (r *record) fail(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.verdict != broken {
+		r.verdict = broken
+		r.gate.logFault(r.Context, r.method, r.target, why)
+	}
+}
+
+// reject marks the request as one that names something which cannot be judged.
+func (r *record) reject(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.verdict < invalid {
+		r.verdict, r.problem = invalid, why.Error()
+		r.gate.logInvalid(r.Context, r.method, r.target, why)
+	}
+}
+
+// apply notes that a seam refuses now, and returns the error for mcp-go.
+func (r *record) apply() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.applied = true
+	switch r.verdict {
+	case refused:
+		return errRefused
+	case invalid:
+		return seamError(r.problem)
+	}
+	r.verdict = broken
+	return errBroken
+}
+
+// state returns the verdict in force.
+func (r *record) state() verdict {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.verdict
+}
+
+// outcome says what becomes of an answer of that kind.
+func (r *record) outcome(kind wire.Kind, held outcome) outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.verdict == accepted {
+		return outcome{}
+	}
+	if kind == wire.Error && !r.applied || r.verdict == undecided {
+		return held
+	}
+	switch r.verdict {
+	case refused:
+		return outcome{fate: refuse, violation: r.violation}
+	case invalid:
+		return outcome{fate: reject, problem: r.problem}
+	}
+	return outcome{fate: fail}
+}
+
+// seamError is what a seam returns to mcp-go. On a wrapped transport the way
+// out replaces it; elsewhere its text is what the peer reads, so it says no more
+// than the draft allows.
+type seamError string
+
+func (e seamError) Error() string { return string(e) }
+
+const (
+	errRefused seamError = flowerrors.Message
+	errBroken  seamError = "The flow gate of this server is not in order"
+
+	errCancelled seamError = "Invalid params: the request was cancelled before it was judged"
+)

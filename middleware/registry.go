@@ -1,0 +1,197 @@
+package middleware
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// registry holds what the registration helpers were told about one server,
+// before and after its gate is built. Policies of tools and prompts are looked up
+// one by one; those of resources are compiled together into an immutable set behind
+// an atomic pointer.
+type registry struct {
+	byName sync.Map // target -> policydecl.Policy
+
+	mu     sync.Mutex
+	order  []target // resources, templates and prefixes, as declared
+	faults []error  // of helpers called before there was a gate
+	gate   *Gate
+	base   policydecl.Config // what Compile needs besides the targets
+
+	compiled atomic.Pointer[policydecl.Set] // nil until there is a gate
+}
+
+// target is what a policy is about. helper tells a policy that a registration
+// helper attached to a declaration from one that Govern set.
+type target struct {
+	kind   policydecl.TargetKind
+	name   string
+	helper bool
+}
+
+// registryMethod names a notification that nobody sends over the wire.
+const registryMethod = "notifications/flowgate/registry"
+
+// registryRequest is the context value by which registryOf asks.
+type registryRequest struct{ answer *registry }
+
+// attach makes it one registry for one server.
+var attach sync.Mutex
+
+// registryOf returns the registry of s and makes it on the first call.
+//
+// A server has no place for somebody else's state, but it keeps notification
+// handlers, runs them without any hook, and gives them the caller's context. So
+// the registry lives in such a handler, as long as its server lives, and is asked
+// for in process. A peer that sends the notification carries no such context and
+// gets nothing.
+func registryOf(s *server.MCPServer) *registry {
+	attach.Lock()
+	defer attach.Unlock()
+	ask := func() *registry {
+		var request registryRequest
+		ctx := context.WithValue(context.Background(), registryKey{}, &request)
+		s.HandleMessage(ctx, json.RawMessage(`{"jsonrpc":"2.0","method":"`+registryMethod+`"}`))
+		return request.answer
+	}
+	if r := ask(); r != nil {
+		return r
+	}
+	r := &registry{}
+	s.AddNotificationHandler(registryMethod, func(ctx context.Context, _ mcp.JSONRPCNotification) {
+		if request, ok := ctx.Value(registryKey{}).(*registryRequest); ok {
+			request.answer = r
+		}
+	})
+	return r
+}
+
+type registryKey struct{}
+
+// declare records a policy. again says whether a second declaration of the same
+// target is a mistake. With a gate in place the declarations of resources are
+// compiled at once, whole or not at all.
+func (r *registry) declare(t target, p policydecl.Policy, again func() bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, had := r.byName.Load(t)
+	if had && again() {
+		return &flowerrors.ConfigError{
+			Path: targetPath(t.kind, t.name), Reason: flowerrors.ReasonDuplicate,
+			Detail: "declared twice", Hint: "declare it once; to change a policy at run time, remove the declaration first",
+		}
+	}
+	r.byName.Store(t, p)
+	if t.kind == policydecl.Tool || t.kind == policydecl.Prompt {
+		return nil
+	}
+	if !had {
+		r.order = append(r.order, t)
+	}
+	if r.gate == nil {
+		return nil
+	}
+	set, err := r.compile(false)
+	if err == nil {
+		r.compiled.Store(set)
+		return nil
+	}
+	if had {
+		r.byName.Store(t, before)
+	} else {
+		r.byName.Delete(t)
+		r.order = r.order[:len(r.order)-1]
+	}
+	return err
+}
+
+// compile builds the set of everything declared. With all, tools and prompts are
+// in it too, so that their mistakes are among the errors. The caller holds r.mu.
+func (r *registry) compile(all bool) (*policydecl.Set, error) {
+	cfg := r.base
+	cfg.Targets = r.targets(all)
+	return policydecl.Compile(cfg)
+}
+
+// declaredPolicy returns what a helper attached to a declaration of that name.
+func (r *registry) declaredPolicy(kind policydecl.TargetKind, name string) policydecl.Policy {
+	return r.lookup(target{kind, name, true})
+}
+
+// governed returns what Govern set for that name.
+func (r *registry) governed(kind policydecl.TargetKind, name string) policydecl.Policy {
+	return r.lookup(target{kind, name, false})
+}
+
+func (r *registry) lookup(t target) policydecl.Policy {
+	v, _ := r.byName.Load(t)
+	p, _ := v.(policydecl.Policy)
+	return p
+}
+
+// note keeps the fault of a helper for New, which reports them all together.
+func (r *registry) note(err error) error {
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gate == nil {
+		r.faults = append(r.faults, err)
+	}
+	return err
+}
+
+// targets lists the declarations for Compile, a declaration's own policy before
+// what Govern says of the same target. The caller holds r.mu.
+func (r *registry) targets(all bool) []policydecl.Declaration {
+	var out []policydecl.Declaration
+	add := func(t target, p policydecl.Policy) {
+		if !t.helper && !r.lookup(target{t.kind, t.name, true}).IsZero() {
+			return
+		}
+		out = append(out, policydecl.Declaration{Kind: t.kind, Name: t.name, Policy: p})
+	}
+	for _, t := range r.order {
+		add(t, r.lookup(t))
+	}
+	if all {
+		var named []target
+		r.byName.Range(func(k, _ any) bool {
+			if t := k.(target); t.kind == policydecl.Tool || t.kind == policydecl.Prompt {
+				named = append(named, t)
+			}
+			return true
+		})
+		slices.SortFunc(named, func(a, b target) int {
+			return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
+		})
+		for _, t := range named {
+			add(t, r.lookup(t))
+		}
+	}
+	return out
+}
+
+// set returns the compiled policies in force; a nil set refuses everything.
+func (g *Gate) set() *policydecl.Set { return g.reg.compiled.Load() }
+
+// targetPath is where a declaration stands in an error.
+func targetPath(kind policydecl.TargetKind, name string) string {
+	return kind.String() + "[" + strconv.QuoteToASCII(name) + "]"
+}
+
+// errGated says that a server has its gate already.
+var errGated = errors.New("flowgate: this server has a gate already; call middleware.New once and use the Gate's Handler, ServeStdio and InProcess")
