@@ -1,0 +1,58 @@
+package serve
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/flowgate-mcp/flowgate/middleware"
+)
+
+// ErrUsage marks a mistake on the command line that the flag package has
+// already explained on standard error, together with the usage text.
+var ErrUsage = errors.New("invalid command line")
+
+// Options are the flags that both example servers take.
+type Options struct {
+	Addr  string          // where to listen; port 0 picks a free one
+	Stdio bool            // serve standard input and output instead of HTTP
+	URI   string          // the server's own canonical URI, which "self" means
+	Mode  middleware.Mode // enforce, unless -mode off was given
+	Debug bool            // debug log and GET /debug/invocations
+}
+
+// Register declares the flags on fs, with the given default address and URI.
+func (o *Options) Register(fs *flag.FlagSet, addr, uri string) {
+	fs.StringVar(&o.Addr, "addr", addr, "`address` to listen on; port 0 picks a free port")
+	fs.BoolVar(&o.Stdio, "stdio", false, "serve standard input and output instead of HTTP")
+	fs.StringVar(&o.URI, "uri", uri, "the server's own canonical `URI`")
+	fs.BoolVar(&o.Debug, "debug", false, "log more and count handler runs (GET /debug/invocations; on stdio at the end)")
+	fs.Func("mode", "`mode` of the flow policy: enforce or off (default enforce)", func(s string) error {
+		switch s {
+		case "enforce":
+			o.Mode = middleware.Enforce
+		case "off":
+			o.Mode = middleware.DangerouslyOff
+		default:
+			return errors.New("must be enforce or off")
+		}
+		return nil
+	})
+}
+
+// Parse reads args into the flags of fs and refuses what is left over. Its
+// error is [flag.ErrHelp] or wraps [ErrUsage].
+func Parse(fs *flag.FlagSet, args []string) error {
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintf(fs.Output(), "unexpected argument %q\n", fs.Arg(0))
+		fs.Usage()
+		return fmt.Errorf("%w: unexpected argument %q", ErrUsage, fs.Arg(0))
+	}
+	return nil
+}

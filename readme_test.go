@@ -1,0 +1,215 @@
+package flowgate_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// block is one fenced block of README.md.
+type block struct {
+	lang, text string
+	line       int
+}
+
+func readmeBlocks(t *testing.T) []block {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []block
+	var open *block
+	for i, line := range strings.Split(string(text), "\n") {
+		lang, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && open == nil:
+			open = &block{lang: lang, line: i + 2}
+		case fence:
+			blocks = append(blocks, *open)
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+	}
+	if open != nil {
+		t.Fatalf("README.md:%d: the block does not end", open.line)
+	}
+	return blocks
+}
+
+var space = regexp.MustCompile(`\s+`)
+
+func squeeze(s string) string { return space.ReplaceAllString(strings.TrimSpace(s), " ") }
+
+// TestReadmeGo checks that every Go snippet of the README, and both sides of every
+// diff, is part of a file that the compiler has seen.
+func TestReadmeGo(t *testing.T) {
+	source, err := os.ReadFile("readme_snippets_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := squeeze(string(source))
+	found := 0
+	check := func(b block, text string) {
+		found++
+		if text = squeeze(text); !strings.Contains(compiled, text) {
+			t.Errorf("README.md:%d: readme_snippets_test.go does not hold this snippet:\n%s", b.line, text)
+		}
+	}
+	for _, b := range readmeBlocks(t) {
+		switch b.lang {
+		case "go":
+			check(b, b.text)
+		case "diff":
+			for line := range strings.Lines(b.text) {
+				check(b, line[1:])
+			}
+		}
+	}
+	if found < 10 {
+		t.Fatalf("only %d snippets were found", found)
+	}
+}
+
+// TestReadmeShell runs the shell commands of the README: the programs it starts
+// exist, and each curl line, sent to a real records server, is answered with the
+// JSON block that follows it.
+func TestReadmeShell(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	base := startRecords(ctx, t)
+	blocks := readmeBlocks(t)
+	curls := 0
+	for i, b := range blocks {
+		if b.lang != "sh" {
+			continue
+		}
+		words := shellWords(t, b)
+		switch {
+		case words[0] == "go" && words[1] == "run":
+			if _, err := os.Stat(filepath.Join(filepath.FromSlash(words[2]), "main.go")); err != nil {
+				t.Errorf("README.md:%d: %v", b.line, err)
+			}
+		case b.text == "go test ./...\n": // this is it
+		case words[0] == "curl":
+			curls++
+			got := curl(ctx, t, b, words, base)
+			if i+1 < len(blocks) && blocks[i+1].lang == "json" {
+				if want := blocks[i+1].text; got != want {
+					t.Errorf("README.md:%d: answered\n%sbut the README shows\n%s", b.line, got, want)
+				}
+			} else if want := map[bool]string{true: `"result":{"content":[`, false: `"export_records":1`}[curls == 1]; !strings.Contains(squeeze(got), want) {
+				t.Errorf("README.md:%d: answered %s; want %s in it", b.line, got, want)
+			}
+		default:
+			t.Errorf("README.md:%d: this test does not know how to run %q", b.line, b.text)
+		}
+	}
+	if curls < 4 {
+		t.Fatalf("only %d curl lines were found", curls)
+	}
+}
+
+// shellWords splits a command of one line. Single quotes are all the quoting that
+// the README uses.
+func shellWords(t *testing.T, b block) []string {
+	t.Helper()
+	var words []string
+	for i, part := range strings.Split(strings.TrimSpace(b.text), "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	if len(words) < 3 || strings.Contains(strings.TrimSpace(b.text), "\n") {
+		t.Fatalf("README.md:%d: want a command of one line", b.line)
+	}
+	return words
+}
+
+// curl does what the curl line would do, to the server at base.
+func curl(ctx context.Context, t *testing.T, b block, words []string, base string) string {
+	t.Helper()
+	url, body, header := "", "", http.Header{}
+	for i := 1; i < len(words); i++ {
+		switch words[i] {
+		case "-s":
+		case "-H":
+			i++
+			name, value, _ := strings.Cut(words[i], ": ")
+			header.Set(name, value)
+		case "-d":
+			i++
+			body = words[i]
+		default:
+			url = strings.Replace(words[i], "http://127.0.0.1:8931", base, 1)
+		}
+	}
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatalf("README.md:%d: %v", b.line, err)
+	}
+	req.Header = header
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatalf("README.md:%d: %v", b.line, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("README.md:%d: %v", b.line, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("README.md:%d: status %s", b.line, resp.Status)
+	}
+	return string(text)
+}
+
+// startRecords builds and runs the records server and returns its base URL.
+func startRecords(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "records-server")
+	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/records-server").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, text)
+	}
+	cmd := exec.Command(program, "-addr", "127.0.0.1:0", "-debug") // ends in Cleanup, when ctx is done already
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the records server ended with %v", err)
+		}
+	})
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if url, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			go func() { _, _ = io.Copy(io.Discard, stderr) }()
+			return strings.TrimSuffix(url, "/mcp")
+		}
+	}
+	t.Fatalf("the records server did not start: %v", lines.Err())
+	return ""
+}
