@@ -11,6 +11,22 @@ func (s *Set) ResourceMatch(dst []Policy, uri string) (policies []Policy, bare b
 	}
 	var buf [8]int
 	matches, bare, err := s.patterns.Match(buf[:0], uri)
+	return s.matched(dst, matches, bare, err)
+}
+
+// ResourceTemplateMatch is to [Set.ResourceTemplate] what [Set.ResourceMatch] is to
+// [Set.Resource].
+func (s *Set) ResourceTemplateMatch(dst []Policy, text string) (policies []Policy, bare bool, err error) {
+	if !s.made() {
+		return dst, true, errNoSet
+	}
+	var buf [8]int
+	matches, bare, err := s.patterns.MatchTemplate(buf[:0], text)
+	return s.matched(dst, matches, bare, err)
+}
+
+// matched appends the policies of what was matched, without the default.
+func (s *Set) matched(dst []Policy, matches []int, bare bool, err error) ([]Policy, bool, error) {
 	if err != nil {
 		return dst, true, err
 	}
@@ -18,5 +34,6 @@ func (s *Set) ResourceMatch(dst []Policy, uri string) (policies []Policy, bare b
 	for _, i := range matches {
 		dst = appendOnce(dst, start, s.policies[i])
 	}
+	// A matcher that found nothing and calls nothing bare has erred.
 	return dst, bare || len(dst) == start, nil
 }

@@ -105,19 +105,12 @@ func (s *Set) ResourceTemplate(dst []Policy, text string) ([]Policy, error) {
 
 // govern appends the policies of what was matched.
 func (s *Set) govern(dst []Policy, matches []int, bare bool, err error) ([]Policy, error) {
-	if err != nil {
-		return dst, err
-	}
 	start := len(dst)
-	for _, i := range matches {
-		dst = appendOnce(dst, start, s.policies[i])
-	}
-	// A matcher that found nothing and calls nothing bare has erred: the default, never
-	// an empty list.
-	if bare || len(dst) == start {
+	dst, bare, err = s.matched(dst, matches, bare, err)
+	if err == nil && bare {
 		dst = appendOnce(dst, start, s.def)
 	}
-	return dst, nil
+	return dst, err
 }
 
 // onceWindow bounds how many policies appendOnce compares with, so that a URI which
