@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/flowgate-mcp/flowgate/resourcematch"
 )
@@ -51,20 +50,18 @@ func lists() []resourcematch.Entry {
 	return entries
 }
 
-// Case 38. The bound is far above what is needed, for slow machines; the
-// benchmarks say what it is.
-func TestHostileURIsAreCheap(t *testing.T) {
+// Case 38. A matcher that backtracks would not come back from these before the
+// test's deadline. What they cost is for BenchmarkMatchHostile to say.
+func TestHostileURIsEnd(t *testing.T) {
 	m := compile(t, lists())
 	for _, tc := range hostile {
-		start := time.Now()
-		_, _, err := m.Match(nil, tc.uri)
-		if d := time.Since(start); d > 500*time.Millisecond {
-			t.Errorf("%s: %v (%v)", tc.name, d, err)
+		matches, bare, err := m.Match(nil, tc.uri)
+		if err == nil && len(matches) == 0 && !bare {
+			t.Errorf("%s: no match, not bare, and no error", tc.name)
 		}
 	}
-	start := time.Now()
-	if _, _, err := m.Match(nil, strings.Repeat(",%", 1<<19)); err == nil || time.Since(start) > 100*time.Millisecond {
-		t.Errorf("1 MiB: %v after %v", err, time.Since(start))
+	if _, _, err := m.Match(nil, strings.Repeat(",%", 1<<19)); err == nil {
+		t.Error("1 MiB was read")
 	}
 }
 
