@@ -30,16 +30,16 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("ambiguous request: member %s of %s %s", strconv.QuoteToASCII(name), e.Where, e.Detail)
 }
 
-// names is the set of member names of one object, kept folded as
-// encoding/json folds them.
+// names is the set of member names of one object.
 //
 // Objects of a request have few members, so the set is a list until it grows;
 // then it becomes a map, because a peer chooses how many members it sends.
 type names struct {
 	where string
 	known []string // protocol members of this object
-	few   [12][]byte
+	few   [8][]byte
 	n     int
+	odd   bool // a name that is not plain ASCII was seen
 	many  map[string]struct{}
 }
 
@@ -49,33 +49,40 @@ type names struct {
 // or one that is a known member by folding only.
 func (s *names) add(raw []byte) (string, error) {
 	body := raw[1 : len(raw)-1]
-	if plain(body) {
-		for _, k := range s.known {
-			if string(body) == k {
-				return k, s.note(raw, body)
-			}
-		}
-	} else {
+	ascii := true
+	if !plain(body) {
 		body = unquote(body)
+		ascii = plainBytes(body)
+	}
+	known := ""
+	for _, k := range s.known {
+		if string(body) == k {
+			known = k
+			break
+		}
+	}
+	if known == "" {
 		for _, k := range s.known {
-			if string(body) == k {
-				return k, s.note(raw, body)
+			if ascii && len(body) != len(k) {
+				continue
+			}
+			if sameFolded(body, k) {
+				return "", &AmbiguousError{Where: s.where, Name: string(body), Detail: "is a protocol member in another letter case"}
 			}
 		}
 	}
-	for _, k := range s.known {
-		if sameFolded(body, k) {
-			return "", &AmbiguousError{Where: s.where, Name: string(body), Detail: "is a protocol member in another letter case"}
-		}
-	}
-	return "", s.note(raw, body)
+	s.odd = s.odd || !ascii
+	return known, s.note(body)
 }
 
 // note adds a name to the set of those seen.
-func (s *names) note(raw, body []byte) error {
+func (s *names) note(body []byte) error {
 	if s.many == nil {
 		for _, seen := range s.few[:s.n] {
-			if len(seen) == len(body) && bytes.Equal(seen, body) || foldedEqual(seen, body) {
+			if !s.odd && len(seen) != len(body) {
+				continue // plain names of different length are never equal
+			}
+			if foldedEqual(seen, body) {
 				return s.twice(body)
 			}
 		}
