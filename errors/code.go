@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// ValidCode reports whether a refusal may carry code (X3). It returns nil or a
+// CheckCode checks that a refusal may carry code (X3). It returns nil or a
 // [*ConfigError] with an empty path.
 //
 // 0 is valid and stands for [DefaultCode]. Refused are the codes that JSON-RPC
@@ -13,7 +13,7 @@ import (
 // in which clients read meanings such as "connection closed"; the code -32800,
 // which means a cancelled request; and what does not fit 32 bits, which some
 // peers cannot decode.
-func ValidCode(code int) error {
+func CheckCode(code int) error {
 	e := &ConfigError{
 		Value: strconv.Itoa(code),
 		Hint:  "leave it at 0 for " + strconv.Itoa(DefaultCode) + ", or take a code outside the reserved ranges",

@@ -94,9 +94,9 @@ func TestViolationClone(t *testing.T) {
 }
 
 // X3.
-func TestValidCode(t *testing.T) {
+func TestCheckCode(t *testing.T) {
 	for _, code := range []int{0, 403, -1, 1, -31999, -32769, -32799, -32801, math.MaxInt32, math.MinInt32} {
-		if err := flowerrors.ValidCode(code); err != nil {
+		if err := flowerrors.CheckCode(code); err != nil {
 			t.Errorf("%d: %v", code, err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestValidCode(t *testing.T) {
 		math.MinInt32 - 1: flowerrors.ReasonLimit,
 	} {
 		var e *flowerrors.ConfigError
-		if err := flowerrors.ValidCode(code); !errors.As(err, &e) || e.Reason != want {
+		if err := flowerrors.CheckCode(code); !errors.As(err, &e) || e.Reason != want {
 			t.Errorf("%d: got %v, want reason %s", code, err, want)
 		}
 	}

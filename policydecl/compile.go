@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -42,7 +41,6 @@ type compiler struct {
 	set     *Set
 	faults  faultList
 	entries []resourcematch.Entry // parallel to set.policies
-	indexes []int                 // the index in Config.Targets, of each entry
 }
 
 // ownURI checks the recipient's URI (P2) and returns its canonical form.
@@ -136,7 +134,7 @@ func (c *compiler) targets(targets []Declaration) {
 			c.pattern(resourcematch.Prefix, i, d)
 		}
 	}
-	c.patterns(targets)
+	c.patterns()
 }
 
 // check reports a target that no request could name. The fault has no path.
@@ -164,52 +162,13 @@ func (c *compiler) pattern(kind resourcematch.Kind, i int, d Declaration) {
 	if p.IsZero() {
 		p = c.set.def // P4
 	}
-	c.entries = append(c.entries, resourcematch.Entry{Kind: kind, Pattern: d.Name})
-	c.indexes = append(c.indexes, i)
+	c.entries = append(c.entries, resourcematch.Entry{Kind: kind, Pattern: d.Name, Path: d.path(i)})
 	c.set.policies = append(c.set.policies, p)
 }
 
-// patterns compiles the resource matcher. Its mistakes carry paths of the form [3],
-// which are put in terms of the declarations.
-func (c *compiler) patterns(targets []Declaration) {
+// patterns compiles the resource matcher.
+func (c *compiler) patterns() {
 	m, err := resourcematch.Compile(c.entries)
-	known := len(c.faults)
-	for ce := range flowerrors.All(err) {
-		fault := *ce
-		if entry, rest, ok := cutIndex(ce.Path); ok && entry < len(c.indexes) {
-			i := c.indexes[entry]
-			fault.Path = targets[i].path(i) + rest
-		}
-		fault.Detail = c.nameEntry(targets, fault.Detail)
-		c.faults.add(&fault)
-	}
-	if err != nil && len(c.faults) == known {
-		c.faults.addAll("targets", err) // none of the kind we know, but a mistake all the same
-	}
+	c.faults.addAll("", err)
 	c.set.patterns = m
-}
-
-// nameEntry puts the path of a declaration where a detail ends in the index of an entry,
-// as that of a duplicate does.
-func (c *compiler) nameEntry(targets []Declaration, detail string) string {
-	at := strings.LastIndexByte(detail, '[')
-	if at < 0 {
-		return detail
-	}
-	entry, rest, ok := cutIndex(detail[at:])
-	if !ok || rest != "" || entry >= len(c.indexes) {
-		return detail
-	}
-	i := c.indexes[entry]
-	return detail[:at] + targets[i].path(i)
-}
-
-// cutIndex splits the path [3].x into 3 and .x.
-func cutIndex(path string) (index int, rest string, ok bool) {
-	digits, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
-	if !ok || !strings.HasPrefix(path, "[") {
-		return 0, "", false
-	}
-	index, err := strconv.Atoi(digits)
-	return index, rest, err == nil && index >= 0
 }

@@ -20,17 +20,17 @@ type Decision struct {
 }
 
 // Accepted reports whether flow policy has no objection.
-func (d *Decision) Accepted() bool { return d.accepted }
+func (d Decision) Accepted() bool { return d.accepted }
 
 // Policy returns the policy that refused or, of a decision that accepts, the first of
 // those it was taken under. An absent one has been replaced by the default it stands
 // for.
-func (d *Decision) Policy() Policy { return d.policy }
+func (d Decision) Policy() Policy { return d.policy }
 
 // Violation returns what the peer may be told of a refusal, or nil if the decision
 // accepts. It is the decision's own: a caller that changes it changes what
 // the next caller sees. None of it may reach a model.
-func (d *Decision) Violation() *flowerrors.Violation {
+func (d Decision) Violation() *flowerrors.Violation {
 	if d.accepted {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (d *Decision) Violation() *flowerrors.Violation {
 // Cause returns what failed in the evaluation itself, for the record: a context that
 // ended, a policy with mistakes, a vendor matcher that failed. It is nil for a decision
 // that accepts, and for one that refuses for no other reason than the label.
-func (d *Decision) Cause() error { return d.cause }
+func (d Decision) Cause() error { return d.cause }
 
 // Restrict combines flow policy's answer with the answer taken without regard to the
 // label. It can only keep or lower that answer (P9): a label of any shape never turns a

@@ -9,29 +9,6 @@ import (
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
 
-// The paths of package resourcematch are put in terms of declarations; one that is
-// of another form is left as it is.
-func TestCutIndex(t *testing.T) {
-	for path, want := range map[string]string{
-		"[0]": "", "[12].x": ".x", "[3][4]": "[4]",
-		"": "no", "3": "no", "[": "no", "[]": "no", "[x]": "no", "[-1]": "no", "x[1]": "no", "1]": "no",
-	} {
-		_, rest, ok := cutIndex(path)
-		if ok != (want != "no") || ok && rest != want {
-			t.Errorf("cutIndex(%q) = %q, %v", path, rest, ok)
-		}
-	}
-	c := compiler{indexes: []int{1}}
-	targets := []Declaration{{Kind: Tool, Name: "t"}, {Kind: Resource, Name: "r://"}}
-	for detail, want := range map[string]string{
-		"the same as [0]": `the same as resources["r://"]`, "the same as [9]": "the same as [9]", "none": "none", "[0] first": "[0] first", "odd [": "odd [",
-	} {
-		if got := c.nameEntry(targets, detail); got != want {
-			t.Errorf("nameEntry(%q) = %q, want %q", detail, got, want)
-		}
-	}
-}
-
 // fold agrees with strings.EqualFold, which is what decides between two names (L8).
 func TestFoldIsEqualFold(t *testing.T) {
 	names := []string{"", "a", "A", "s", "S", "\u017f", "k", "K", "\u212a", "\u03c3", "\u03c2", "\u03a3", "ss", "\u00df", "\u1e9e", "i", "I", "\u0130", "\u0131", "complete", "COMPLETE"}

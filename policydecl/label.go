@@ -51,16 +51,16 @@ type Label struct {
 var malformed = Label{class: ClassMalformed}
 
 // Class returns what the reader saw (L9).
-func (l *Label) Class() Class { return l.class }
+func (l Label) Class() Class { return l.class }
 
 // Complete reports whether the sender listed every contributor (L6).
-func (l *Label) Complete() bool { return l.class == ClassOK }
+func (l Label) Complete() bool { return l.class == ClassOK }
 
 // Len returns how many contributors are evaluated. That includes the synthetic
 // unverified one of a label that is not complete (L6), so Len is at least 1. An
 // absent or malformed label has just that one: the contributor of L1 and the
 // synthetic one are equal, and evaluation takes a label as a set (P7).
-func (l *Label) Len() int {
+func (l Label) Len() int {
 	if l.Complete() {
 		return len(l.stated)
 	}
@@ -69,7 +69,7 @@ func (l *Label) Len() int {
 
 // At returns contributor i in label order; a synthetic one comes last. For an i
 // outside [0, Len) it returns the zero Contributor, which is unverified.
-func (l *Label) At(i int) Contributor {
+func (l Label) At(i int) Contributor {
 	if i < 0 || i >= len(l.stated) {
 		return Contributor{}
 	}
@@ -77,7 +77,7 @@ func (l *Label) At(i int) Contributor {
 }
 
 // Contributors iterates over what [Label.At] returns for 0 to Len-1.
-func (l *Label) Contributors() iter.Seq2[int, Contributor] {
+func (l Label) Contributors() iter.Seq2[int, Contributor] {
 	return func(yield func(int, Contributor) bool) {
 		for i := range l.Len() {
 			if !yield(i, l.At(i)) {

@@ -43,12 +43,24 @@ func (k Kind) String() string {
 type Entry struct {
 	Kind    Kind
 	Pattern string
+
+	// Path names the entry in errors, such as `resources["records://x"]`.
+	// Empty, it is the entry's index, as in `[3]`.
+	Path string
+}
+
+// path returns how errors name the entry, which is the i-th.
+func (e Entry) path(i int) string {
+	if e.Path != "" {
+		return e.Path
+	}
+	return fmt.Sprintf("[%d]", i)
 }
 
 // Compile makes a [Matcher] of entries. It keeps nothing of the slice.
 //
-// The error joins one [*flowerrors.ConfigError] per mistake, whose path is the
-// index of the entry, as in `[3]`. A pattern must start with a scheme, be UTF-8
+// The error joins one [*flowerrors.ConfigError] per mistake, whose path is that of
+// the entry. A pattern must start with a scheme, be UTF-8
 // without control characters, hold no invalid escape and be no longer than
 // [MaxURI]; an Exact or Prefix pattern must hold no braces, a Prefix must end in
 // "/", and the expressions of a Template must be of the supported kinds. Two
@@ -65,7 +77,7 @@ func Compile(entries []Entry) (*Matcher, error) {
 			if j, twice := first[key]; twice {
 				fault = &flowerrors.ConfigError{
 					Reason: flowerrors.ReasonDuplicate,
-					Detail: fmt.Sprintf("the %s pattern says the same as [%d]", e.Kind, j),
+					Detail: fmt.Sprintf("the %s pattern says the same as %s", e.Kind, entries[j].path(j)),
 					Hint:   "keep one of them",
 				}
 			} else {
@@ -73,7 +85,7 @@ func Compile(entries []Entry) (*Matcher, error) {
 			}
 		}
 		if fault != nil {
-			fault.Path = fmt.Sprintf("[%d]", i)
+			fault.Path = e.path(i)
 			fault.Value = e.Pattern
 			errs = append(errs, fault)
 		}
@@ -89,7 +101,7 @@ func (m *Matcher) add(i int, e Entry) (key Entry, fault *flowerrors.ConfigError)
 	if fault := checkPattern(e.Pattern); fault != nil {
 		return key, fault
 	}
-	key = Entry{e.Kind, foldCase(e.Pattern)}
+	key = Entry{Kind: e.Kind, Pattern: foldCase(e.Pattern)}
 	switch e.Kind {
 	case Exact, Prefix:
 		key.Pattern = dropQuery(key.Pattern)

@@ -101,17 +101,17 @@ func TestCompileDuplicates(t *testing.T) {
 		a, b resourcematch.Entry
 		same bool
 	}{
-		{resourcematch.Entry{exact, "a://b"}, resourcematch.Entry{exact, "a://b"}, true},
-		{resourcematch.Entry{exact, "a://b?x"}, resourcematch.Entry{exact, "A://B#y"}, true},
-		{resourcematch.Entry{exact, "a://b/%c3"}, resourcematch.Entry{exact, "a://b/%C3"}, true},
-		{resourcematch.Entry{prefix, "a://b/"}, resourcematch.Entry{prefix, "a://B/"}, true},
-		{resourcematch.Entry{template, "a://b/{x}"}, resourcematch.Entry{template, "A://b/{x}"}, true},
-		{resourcematch.Entry{exact, "a://b/"}, resourcematch.Entry{prefix, "a://b/"}, false},
-		{resourcematch.Entry{exact, "a://b/"}, resourcematch.Entry{template, "a://b/"}, false},
-		{resourcematch.Entry{exact, "a://b/C"}, resourcematch.Entry{exact, "a://b/c"}, false},
-		{resourcematch.Entry{exact, "a://b/%41"}, resourcematch.Entry{exact, "a://b/A"}, false},
-		{resourcematch.Entry{template, "a://b/{x}"}, resourcematch.Entry{template, "a://b/{y}"}, false},
-		{resourcematch.Entry{template, "a://b{?x}"}, resourcematch.Entry{template, "a://b{?y}"}, false},
+		{resourcematch.Entry{Kind: exact, Pattern: "a://b"}, resourcematch.Entry{Kind: exact, Pattern: "a://b"}, true},
+		{resourcematch.Entry{Kind: exact, Pattern: "a://b?x"}, resourcematch.Entry{Kind: exact, Pattern: "A://B#y"}, true},
+		{resourcematch.Entry{Kind: exact, Pattern: "a://b/%c3"}, resourcematch.Entry{Kind: exact, Pattern: "a://b/%C3"}, true},
+		{resourcematch.Entry{Kind: prefix, Pattern: "a://b/"}, resourcematch.Entry{Kind: prefix, Pattern: "a://B/"}, true},
+		{resourcematch.Entry{Kind: template, Pattern: "a://b/{x}"}, resourcematch.Entry{Kind: template, Pattern: "A://b/{x}"}, true},
+		{resourcematch.Entry{Kind: exact, Pattern: "a://b/"}, resourcematch.Entry{Kind: prefix, Pattern: "a://b/"}, false},
+		{resourcematch.Entry{Kind: exact, Pattern: "a://b/"}, resourcematch.Entry{Kind: template, Pattern: "a://b/"}, false},
+		{resourcematch.Entry{Kind: exact, Pattern: "a://b/C"}, resourcematch.Entry{Kind: exact, Pattern: "a://b/c"}, false},
+		{resourcematch.Entry{Kind: exact, Pattern: "a://b/%41"}, resourcematch.Entry{Kind: exact, Pattern: "a://b/A"}, false},
+		{resourcematch.Entry{Kind: template, Pattern: "a://b/{x}"}, resourcematch.Entry{Kind: template, Pattern: "a://b/{y}"}, false},
+		{resourcematch.Entry{Kind: template, Pattern: "a://b{?x}"}, resourcematch.Entry{Kind: template, Pattern: "a://b{?y}"}, false},
 	} {
 		_, err := resourcematch.Compile([]resourcematch.Entry{tc.a, tc.b})
 		var e *flowerrors.ConfigError
@@ -142,5 +142,21 @@ func TestKindString(t *testing.T) {
 		if got := k.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// A caller can give entries the names that its own users know.
+func TestCompilePath(t *testing.T) {
+	_, err := resourcematch.Compile([]resourcematch.Entry{
+		{Kind: resourcematch.Exact, Pattern: "a://b", Path: `resources["a://b"]`},
+		{Kind: resourcematch.Exact, Pattern: "A://b", Path: `resources["A://b"]`},
+		{Kind: resourcematch.Exact, Pattern: "no scheme"},
+	})
+	var got []string
+	for e := range flowerrors.All(err) {
+		got = append(got, e.Path+": "+e.Detail)
+	}
+	if len(got) != 2 || got[0] != `resources["A://b"]: the exact pattern says the same as resources["a://b"]` || !strings.HasPrefix(got[1], "[2]: ") {
+		t.Errorf("got %q", got)
 	}
 }
