@@ -23,10 +23,7 @@ type Request struct {
 	ID     []byte // the id's JSON text, nil when there is none
 	IDKind IDKind
 	Method string
-	Result bool // a `result` member that is not null is there
-
 	Name   string // params.name, when it is a string
-	HasURI bool
 	URI    string // params.uri, when it is a string
 
 	// Subscriptions holds the URIs of
@@ -85,8 +82,6 @@ func ReadRequest(msg []byte) (Request, error) {
 			if v < len(msg) && msg[v] == '{' {
 				return r.readParams(msg, v)
 			}
-		case "result":
-			r.Result = v < len(msg) && msg[v] != 'n'
 		}
 		return skipValue(msg, v)
 	})
@@ -130,10 +125,7 @@ func (r *Request) readParams(b []byte, i int) (int, error) {
 		case "name":
 			return readString(b, v, &r.Name)
 		case "uri":
-			if v < len(b) && b[v] == '"' {
-				r.HasURI = true
-				return readString(b, v, &r.URI)
-			}
+			return readString(b, v, &r.URI)
 		case "ref":
 			if object {
 				return checkNames(b, v, "params.ref", refNames, nil)
