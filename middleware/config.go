@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"time"
 
 	"github.com/mark3labs/mcp-go/tracing"
 
@@ -64,6 +65,10 @@ type Config struct {
 	// Matchers decide vendor tokens, by their reverse-DNS prefix (P3).
 	Matchers map[string]policydecl.Matcher
 
+	// MatcherBudget is how long the matchers may take for one request, all
+	// together; zero means policydecl.DefaultMatcherBudget.
+	MatcherBudget time.Duration
+
 	// Limits are the budgets for reading a label (L7). They can be raised,
 	// not lowered.
 	Limits policydecl.Limits
@@ -73,8 +78,8 @@ type Config struct {
 	// server.WithMetaPropagator belongs here instead.
 	MetaPropagator tracing.MetaPropagator
 
-	// Logger receives refusals at level Info and faults of the gate itself at
-	// level Error. It is slog.Default() when nil. Names that a peer sent are
+	// Logger receives refusals at level Info, and at level Error faults of the
+	// gate itself and refusals because a matcher failed. It is slog.Default() when nil. Names that a peer sent are
 	// escaped (M3); arguments and results are never logged.
 	Logger *slog.Logger
 }
@@ -94,13 +99,6 @@ func (c *Config) check() error {
 			Detail: "no such level of detail", Hint: "use flowerrors.DetailFull, DetailNoPrincipals or DetailKeyOnly",
 		})
 	}
-	if c.Code != 0 {
-		if err := flowerrors.ValidCode(c.Code); err != nil {
-			errs = append(errs, flowerrors.Under("code", err))
-		}
-	}
-	if err := c.Limits.Validate(); err != nil {
-		errs = append(errs, flowerrors.Under("limits", err))
-	}
+	errs = append(errs, flowerrors.Under("code", flowerrors.CheckCode(c.Code)), flowerrors.Under("limits", c.Limits.Validate()))
 	return errors.Join(errs...)
 }

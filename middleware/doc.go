@@ -22,12 +22,34 @@
 // it. Everything that is registered without a helper is governed by the server's
 // default policy; nothing is ungoverned.
 //
+// # Declaring policies
+//
+// The registration helpers stand in for the methods of the same name on
+// server.MCPServer and take the policy besides. They put it into the declaration's
+// _meta, where clients can read it and where the gate reads it, so a declaration is
+// never reachable before its policy. The caller's own _meta is copied, not changed.
+//
+// A declaration with mistakes is not registered. Its error is returned, and [New] joins
+// it to all others, so an author may ignore the return values at start-up; the helpers
+// for sessions, which come later, only return theirs. An absent policy (the zero
+// policydecl.Policy) leaves a declaration to the server's default.
+//
+// The policy of a request is the first that there is of these: the one in the
+// declaration's _meta; for a tool of a session, that of the global tool of the same
+// name; one set by [Govern]; the server's default. A URI can match several resources,
+// templates and prefixes, and mcp-go may route it to any of them, so all of theirs must
+// accept.
+//
+// Use the helpers also while the server runs. A policy that is written into _meta by
+// hand counts for a tool whenever it runs; for a resource or prompt if it is there when
+// New runs, or else once it has been listed. New refuses one in a template.
+//
 // # What is gated
 //
 // tools/call (also as a task, where the refusal is the first answer and no task
 // is created), resources/read, resources/subscribe, subscriptions/listen (by every
 // URI that it lists), prompts/get and completion/complete; on Streamable HTTP,
-// stdio and in process; in the protocol of 2025-11-25 and earlier and in that of
+// legacy HTTP+SSE, stdio and in process; in the protocol of 2025-11-25 and earlier and in that of
 // 2026-07-28 (section 5 of the specification). Lists, ping, initialize,
 // server/discover, logging/setLevel, resources/unsubscribe, notifications and
 // answers to requests of the server pass untouched.
@@ -52,10 +74,11 @@
 //   - The seams apply the verdict as late as mcp-go allows, so that the server's own
 //     authorization has spoken first (G1): the last tool filter and prompt filter
 //     see the very tool or prompt that will run and take the verdict from its
-//     declaration; the innermost handler middleware refuses. A refused call with a
-//     task loses its wish for the task in the last BeforeCallTool hook and meets the
-//     middleware; one that could only be a task is hidden by the filter. A refused
-//     completion loses its reference in the last BeforeComplete hook.
+//     declaration; the innermost handler middleware refuses. A refused call that asks
+//     for a task is turned into an ordinary call in the last BeforeCallTool hook, so
+//     that it meets the middleware; one that could only be a task is hidden by the
+//     filter. A refused completion has its reference taken away in the last
+//     BeforeComplete hook, so that mcp-go has nobody to ask.
 //   - The way out stands where bytes leave and has one rule (G3): refused and any
 //     result is the refusal; refused and an error after a seam has spoken is the
 //     refusal; any other error is the server's own; a result that nobody judged does
@@ -80,16 +103,12 @@
 // why (G6). A propagator of _meta goes into [Config].MetaPropagator, because mcp-go
 // has one slot.
 //
-// Declare policies with the helpers. A policy that is written into a tool's _meta by
-// hand counts too. For resources and prompts such a policy counts only if it is there
-// when New runs, and New refuses one in a template: mcp-go does not show these when
-// they are used.
-//
-// Serve s only through the gate. A transport that is not wrapped, such as mcp-go's
-// legacy HTTP+SSE server or StreamableHTTPServer.Start, still runs nothing that
-// the policy refuses, but its peers get mcp-go's plain error. Only if somebody also
-// replaces the hooks behind the gate's back does such a transport answer
-// subscriptions and completions unjudged; a wrapped one refuses them.
+// Serve s only through the gate: [Gate.Handler], [Gate.SSE] for the legacy HTTP+SSE
+// transport, [Gate.ServeStdio], [Gate.InProcess]. A transport that is not wrapped, such
+// as StreamableHTTPServer.Start, still runs nothing that the policy refuses, but its
+// peers get mcp-go's plain error. Only if somebody also replaces the hooks behind the
+// gate's back does such a transport answer subscriptions and completions unjudged; a
+// wrapped one refuses them.
 //
 // Resumable streams (server.WithEventStore) are refused at construction: what they
 // store does not pass the way out.

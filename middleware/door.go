@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -28,13 +29,13 @@ func (g *Gate) door(ctx context.Context, _ any, message any) (err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			g.logFault(ctx, "", "", fmt.Errorf("the door panicked: %v", p))
+			g.logFault(ctx, about{}, fmt.Errorf("the door panicked: %v", p))
 			err = errBroken
 		}
 	}()
 	raw, ok := message.(json.RawMessage)
 	if !ok {
-		g.logFault(ctx, "", "", fmt.Errorf("mcp-go handed the door a %T", message))
+		g.logFault(ctx, about{}, fmt.Errorf("mcp-go handed the door a %T", message))
 		return errBroken
 	}
 	req, err := wire.ReadRequest(raw)
@@ -54,16 +55,17 @@ func (g *Gate) door(ctx context.Context, _ any, message any) (err error) {
 		return errors.New("params._meta must be an object")
 	}
 	if !g.hooksIntact() {
-		g.logFault(ctx, mcp.MCPMethod(req.Method), "", errHooks)
+		g.logFault(ctx, aboutRequest(&req), errHooks)
 		e.faulty = true
 		return errBroken
 	}
-	if e.oversize = len(req.Label) > g.labelBytes; e.oversize && e.rawID == nil {
-		// Without a wrapped transport nothing takes this to the record.
-		return errors.New("the origin label is over its byte budget")
-	}
 	return g.doorVerdict(ctx, &req, e)
 }
+
+// maxListen is how many different URIs one subscriptions/listen may name. Each is
+// looked up in all its readings, so a list without an end would let a peer keep the
+// server busy.
+const maxListen = 256
 
 // doorVerdict decides on the two methods that no later seam covers.
 func (g *Gate) doorVerdict(ctx context.Context, req *wire.Request, e *entry) error {
@@ -71,18 +73,19 @@ func (g *Gate) doorVerdict(ctx context.Context, req *wire.Request, e *entry) err
 	switch mcp.MCPMethod(req.Method) {
 	case mcp.MethodResourcesSubscribe:
 		e.doorOnly = true
-		if !req.HasURI || req.URI == "" {
+		if req.URI == "" {
 			return nil // mcp-go asks for the uri itself
 		}
 		uris = []string{req.URI}
 	case mcp.MethodSubscriptionsListen:
 		e.doorOnly = true
-		uris = req.Subscriptions // none listed: not gated
+		slices.Sort(req.Subscriptions)
+		uris = slices.Compact(req.Subscriptions) // none listed: not gated
 	}
-	if len(uris) == 0 {
-		return nil
+	var err error
+	if len(uris) > 0 {
+		err = g.judgeAtDoor(ctx, req, uris, e)
 	}
-	err := g.judgeAtDoor(ctx, req, uris, e)
 	if err == nil && e.linger != nil && mcp.MCPMethod(req.Method) == mcp.MethodSubscriptionsListen {
 		e.linger()
 	}
@@ -91,33 +94,43 @@ func (g *Gate) doorVerdict(ctx context.Context, req *wire.Request, e *entry) err
 
 // judgeAtDoor decides on the URIs of a subscription: all must be accepted.
 func (g *Gate) judgeAtDoor(ctx context.Context, req *wire.Request, uris []string, e *entry) error {
+	if len(uris) > maxListen {
+		return e.reject("Invalid params: notifications: more than " + strconv.Itoa(maxListen) + " different resource subscriptions")
+	}
 	label := g.decodeLabel(req.Label)
 	set := g.set()
 	var policies []policydecl.Policy
 	for _, uri := range uris {
+		at := about{mcp.MCPMethod(req.Method), uri}
 		var err error
 		policies, err = g.resourcePolicies(ctx, set, policies[:0], uri)
 		if unreadable := (*uriError)(nil); errors.As(err, &unreadable) {
-			e.problem = unreadable.Error()
-			g.logInvalid(ctx, mcp.MCPMethod(req.Method), uri, err)
-			return seamError(e.problem)
+			g.logInvalid(ctx, at, err)
+			return e.reject(unreadable.Error())
 		} else if err != nil {
-			g.logFault(ctx, mcp.MCPMethod(req.Method), uri, err)
+			g.logFault(ctx, at, err)
 			e.faulty = true
 			return errBroken
 		}
 		d := set.Decide(ctx, &label, policies...)
-		if !policydecl.Restrict(true, d) {
-			if ctx.Err() != nil {
-				e.problem = errCancelled.Error()
-				return errCancelled
-			}
-			e.refusal = d.Violation()
-			g.logRefusal(ctx, mcp.MCPMethod(req.Method), uri, label.Class(), e.refusal)
-			return errRefused
+		if policydecl.Restrict(true, d) {
+			continue
 		}
+		if ctx.Err() != nil {
+			return e.reject(errCancelled.Error())
+		}
+		g.logRefusal(ctx, at, label.Class(), d)
+		e.refusal = d.Violation()
+		return errRefused
 	}
 	return nil
+}
+
+// reject notes what about a request cannot be judged, and returns the error for
+// mcp-go.
+func (e *entry) reject(problem string) error {
+	e.problem = problem
+	return seamError(problem)
 }
 
 // decodeLabel reads a label's JSON text as mcp-go would, so that a subscription is
@@ -128,18 +141,23 @@ func (g *Gate) decodeLabel(raw []byte) policydecl.Label {
 		return policydecl.Label{}
 	}
 	var v any
-	if len(raw) > g.labelBytes || json.Unmarshal(raw, &v) != nil {
-		v = "" // L7: malformed as a whole
+	if json.Unmarshal(raw, &v) != nil {
+		v = "" // a number that nobody can hold: malformed
 	}
 	return policydecl.LabelOf(v, true, g.limits)
 }
 
+// aboutRequest returns what a message is about, as far as its raw text says.
+func aboutRequest(req *wire.Request) about {
+	return about{mcp.MCPMethod(req.Method), cmp.Or(req.Name, req.URI)}
+}
+
 // openEntry returns the edge's entry for a message that came over a wrapped
-// transport, and an entry that nobody reads for any other.
+// transport. For any other it returns an entry of no use to anybody.
 func (g *Gate) openEntry(ctx context.Context, req *wire.Request) *entry {
 	if edge := g.edgeOf(ctx); edge != nil {
 		if r := g.recordOf(ctx); r == nil || r.edge != edge {
-			if e := edge.open(req.ID, about{mcp.MCPMethod(req.Method), cmp.Or(req.Name, req.URI)}); e != nil {
+			if e := edge.open(req.ID, aboutRequest(req)); e != nil {
 				return e
 			}
 		}

@@ -48,14 +48,13 @@ type entry struct {
 	about    about
 	gated    bool                  // section 5 says that it is gated
 	doorOnly bool                  // subscribe and listen: the door decides, no seam follows
-	oversize bool                  // its label is over the byte budget
 	refusal  *flowerrors.Violation // the door itself refused it
 	problem  string                // the door found something that cannot be judged
 	faulty   bool                  // the door found the gate not in order
 	seen     atomic.Bool           // the door saw it; the fields above are set before
 	rec      atomic.Pointer[record]
 
-	// For the stdio edge, which guards them.
+	// For a streamEdge, which guards them.
 	opened  bool   // the door has asked for it
 	extra   bool   // it answers nothing that was read from the stream
 	endless bool   // it runs until the connection ends

@@ -1,13 +1,12 @@
 package middleware
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -18,22 +17,26 @@ import (
 )
 
 // Gate stands between one mcp-go server and its peers. [New] makes it; its
-// methods put it on a transport. It is safe for concurrent use. The zero Gate
-// serves nothing.
+// methods put it on a transport. It is safe for concurrent use. The zero Gate has
+// no server: its methods return an error, or something that only ever answers with
+// one.
 type Gate struct {
 	server *server.MCPServer
 	reg    *registry
 	mode   Mode
 	log    *slog.Logger
 
-	code       int
-	detail     flowerrors.Detail
-	limits     policydecl.Limits
-	labelBytes int
+	code   int
+	detail flowerrors.Detail
+	limits policydecl.Limits
 
 	hooks  hookSeams
 	codes  hookCodes
 	chains chains
+
+	// A middleware of tools was seen behind the gate's. mcp-go's lock for that
+	// list is held only where tools run at once, so calls as tasks ask here.
+	chainBroken atomic.Bool
 }
 
 // New validates the configuration and every policy declared so far, and puts the
@@ -45,7 +48,8 @@ type Gate struct {
 // added behind the gate later puts it out of order, and gated requests are
 // refused until that is mended (G6). s must not serve yet.
 //
-// The error joins all mistakes; flowerrors.All lists them.
+// The error joins all mistakes, those that registration helpers have returned before
+// among them; flowerrors.All lists them.
 func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 	if s == nil {
 		return nil, &flowerrors.ConfigError{Path: "server", Reason: flowerrors.ReasonMissing, Detail: "it is nil"}
@@ -66,14 +70,18 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 		}
 	}
 	errs := append([]error{cfg.check(), err}, r.faults...)
-	r.base = policydecl.Config{URI: cfg.URI, Default: cfg.Default, Matchers: maps.Clone(cfg.Matchers)}
+	r.base = policydecl.Config{URI: cfg.URI, Default: cfg.Default, Matchers: maps.Clone(cfg.Matchers), MatcherBudget: cfg.MatcherBudget}
 	r.adopt(s)
 	set, err := r.compile(true)
 	errs = append(errs, err, r.checkDeclarations(s, set))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if cfg.Mode == Enforce {
+	if g.off() {
+		if cfg.MetaPropagator != nil {
+			server.WithMetaPropagator(cfg.MetaPropagator)(s)
+		}
+	} else {
 		if err := selfTest(); err != nil {
 			return nil, err
 		}
@@ -90,16 +98,10 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 func newGate(s *server.MCPServer, cfg *Config) *Gate {
 	g := &Gate{
 		server: s, reg: registryOf(s), mode: cfg.Mode, log: cfg.Logger,
-		code: cfg.Code, detail: cfg.Detail, limits: cfg.Limits, labelBytes: cfg.Limits.Bytes,
+		code: cmp.Or(cfg.Code, flowerrors.DefaultCode), detail: cfg.Detail, limits: cfg.Limits,
 	}
 	if g.log == nil {
 		g.log = slog.Default()
-	}
-	if g.code == 0 {
-		g.code = flowerrors.DefaultCode
-	}
-	if g.labelBytes == 0 {
-		g.labelBytes = policydecl.MaxLabelBytes
 	}
 	g.codes = g.hookCodes()
 	return g
@@ -123,12 +125,9 @@ func (g *Gate) install(next tracing.MetaPropagator) error {
 // too. The caller holds r.mu.
 func (r *registry) adopt(s *server.MCPServer) {
 	take := func(kind policydecl.TargetKind, name string, meta *mcp.Meta) {
-		t := target{kind, name, true}
-		if _, ok := r.byName.Load(t); ok {
-			return
-		}
+		t := target{kind, name, helper}
 		p, err := declared(meta)
-		if err != nil || p.IsZero() {
+		if err != nil || p.IsZero() || !r.lookup(t).IsZero() {
 			return // checkDeclarations reports the error
 		}
 		r.byName.Store(t, p)
@@ -171,7 +170,7 @@ func (r *registry) checkDeclarations(s *server.MCPServer, set *policydecl.Set) e
 	templates, err := templatesWithPolicy(s)
 	errs = append(errs, err)
 	for _, name := range templates {
-		if r.declaredPolicy(policydecl.Template, name).IsZero() {
+		if r.lookup(target{policydecl.Template, name, helper}).IsZero() {
 			errs = append(errs, &flowerrors.ConfigError{
 				Path: targetPath(policydecl.Template, name), Reason: flowerrors.ReasonUnsupported,
 				Detail: "its _meta holds a policy that the gate would not enforce", Hint: "register it with middleware.AddResourceTemplate",
@@ -184,44 +183,10 @@ func (r *registry) checkDeclarations(s *server.MCPServer, set *policydecl.Set) e
 // off reports that the gate lets everything pass.
 func (g *Gate) off() bool { return g.mode == DangerouslyOff }
 
-// logRefusal tells the operator about one refused request.
-func (g *Gate) logRefusal(ctx context.Context, method mcp.MCPMethod, target string, class policydecl.Class, v *flowerrors.Violation) {
-	if !g.log.Enabled(ctx, slog.LevelInfo) {
-		return
-	}
-	rejected := make([]string, 0, len(v.Rejected))
-	for i, r := range v.Rejected {
-		if i == 8 {
-			rejected = append(rejected, "and "+strconv.Itoa(len(v.Rejected)-i)+" more")
-			break
-		}
-		rejected = append(rejected, strings.TrimSpace(r.Assurance+" "+r.Principal))
-	}
-	g.log.LogAttrs(ctx, slog.LevelInfo, "request refused by flow policy",
-		slog.String("method", string(method)), slog.String("target", escaped(target)),
-		slog.String("label", class.String()), slog.Any("rejected", rejected), slog.Any("acceptFrom", v.AcceptFrom))
+// errZeroGate is what a Gate says that New did not make.
+var errZeroGate = &flowerrors.ConfigError{
+	Path: "gate", Reason: flowerrors.ReasonMissing, Detail: "it has no server", Hint: "make it with middleware.New",
 }
 
-// logInvalid tells the operator about a request that names something which cannot
-// be judged.
-func (g *Gate) logInvalid(ctx context.Context, method mcp.MCPMethod, target string, why error) {
-	g.log.LogAttrs(ctx, slog.LevelInfo, "request refused: it cannot be judged",
-		slog.String("method", string(method)), slog.String("target", escaped(target)), slog.String("problem", escaped(why.Error())))
-}
-
-// logFault tells the operator that the gate is not in order.
-func (g *Gate) logFault(ctx context.Context, method mcp.MCPMethod, target string, why error) {
-	g.log.LogAttrs(ctx, slog.LevelError, "flow gate is not in order; request refused",
-		slog.String("method", string(method)), slog.String("target", escaped(target)), slog.String("fault", escaped(why.Error())))
-}
-
-// escaped makes text from a peer printable ASCII of bounded length (M3).
-func escaped(s string) string {
-	const most = 256
-	cut := ""
-	if len(s) > most {
-		s, cut = s[:most], "..."
-	}
-	q := strconv.QuoteToASCII(s)
-	return q[1:len(q)-1] + cut
-}
+// made reports whether g comes from New.
+func (g *Gate) made() bool { return g != nil && g.server != nil }

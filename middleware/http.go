@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -44,6 +45,9 @@ func MustHandler(s *server.MCPServer, cfg Config, opts ...server.StreamableHTTPO
 // Resumable streams are refused here: what WithEventStore stores, and what a
 // resumed stream is sent, does not pass the gate's way out.
 func (g *Gate) Handler(opts ...server.StreamableHTTPOption) (*HTTPHandler, error) {
+	if !g.made() {
+		return nil, errZeroGate
+	}
 	h := server.NewStreamableHTTPServer(g.server, opts...)
 	stored, err := hasEventStore(h)
 	if err != nil {
@@ -61,32 +65,43 @@ func (g *Gate) Handler(opts ...server.StreamableHTTPOption) (*HTTPHandler, error
 	return &HTTPHandler{gate: g, http: h}, nil
 }
 
-// ServeHTTP serves one HTTP request.
+// ServeHTTP serves one HTTP request. The zero HTTPHandler answers every request with
+// status 500.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.gate.made() {
+		http.Error(w, string(errBroken), http.StatusInternalServerError)
+		return
+	}
 	if h.gate.off() || r.Method != http.MethodPost {
 		// Only a POST carries requests of a client, and only its answer
 		// carries theirs.
 		h.http.ServeHTTP(w, r)
 		return
 	}
-	edge := &singleEdge{}
+	out := &responseWriter{
+		ResponseWriter: w, gate: h.gate,
+		modern: mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
+	}
+	r = r.WithContext(h.gate.withEdge(r.Context(), &out.edge))
 	if !h.gate.hooksIntact() {
-		if done := h.withoutDoor(w, r, edge); done {
+		if done := h.withoutDoor(w, r, &out.edge); done {
 			return
 		}
 	}
-	out := &responseWriter{ResponseWriter: w, gate: h.gate, edge: edge}
 	var writer http.ResponseWriter = out
 	if f, ok := w.(http.Flusher); ok {
-		writer = &flushWriter{out, f}
+		writer = flushWriter{out, f}
 	}
-	h.http.ServeHTTP(writer, r.WithContext(h.gate.withEdge(r.Context(), edge)))
+	h.http.ServeHTTP(writer, r)
 	out.finish()
 }
 
 // withoutDoor handles a request when mcp-go does not run the gate's hooks: a
-// gated one is answered here, before mcp-go sees it.
+// gated one is answered here, before mcp-go sees it. r is the handler's own copy.
 func (h *HTTPHandler) withoutDoor(w http.ResponseWriter, r *http.Request, edge *singleEdge) bool {
+	if r.Body == nil {
+		return false
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, "cannot read the request", http.StatusBadRequest)
@@ -116,7 +131,7 @@ func (g *Gate) standIn(ctx context.Context, msg []byte, e edge) (answer []byte, 
 	if req.IDKind == wire.IDNone && err == nil {
 		return nil, false
 	}
-	g.logFault(ctx, "", "", errHooks)
+	g.logFault(ctx, aboutRequest(&req), errHooks)
 	return g.appendAnswer(nil, req.ID, outcome{fate: fail}), true
 }
 

@@ -26,6 +26,9 @@ func NewInProcessClient(s *server.MCPServer, cfg Config, opts ...transport.InPro
 // client.NewClient. mcp-go's typed client drops the data of an error; a caller
 // that wants to read a refusal asks the transport itself.
 func (g *Gate) InProcess(opts ...transport.InProcessOption) transport.Interface {
+	if !g.made() {
+		return noServer{}
+	}
 	inner := transport.NewInProcessTransportWithOptions(g.server, opts...)
 	if g.off() {
 		return inner
@@ -73,3 +76,26 @@ func (g *Gate) inProcessError(id mcp.RequestId, o outcome) (*transport.JSONRPCRe
 	}
 	return &transport.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: &details}, nil
 }
+
+// noServer is the transport of a Gate that has none.
+type noServer struct{}
+
+// Start returns the error that every call returns.
+func (noServer) Start(context.Context) error { return errZeroGate }
+
+// SendRequest returns the error that every call returns.
+func (noServer) SendRequest(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return nil, errZeroGate
+}
+
+// SendNotification returns the error that every call returns.
+func (noServer) SendNotification(context.Context, mcp.JSONRPCNotification) error { return errZeroGate }
+
+// SetNotificationHandler does nothing: no notification will come.
+func (noServer) SetNotificationHandler(func(mcp.JSONRPCNotification)) {}
+
+// Close does nothing.
+func (noServer) Close() error { return nil }
+
+// GetSessionId returns no session.
+func (noServer) GetSessionId() string { return "" }

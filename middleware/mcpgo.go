@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -47,10 +46,9 @@ const fieldEventStore = "eventStore"
 // seam identifies one place inside mcp-go where the gate stands: a list that
 // runs in order, in which the gate has to be last.
 type seam struct {
-	field string       // name of the unexported field
-	index []int        // where that field is
-	code  uintptr      // code pointer of the gate's own element
-	kind  reflect.Kind // always Slice
+	field string  // name of the unexported field
+	index []int   // where that field is
+	code  uintptr // code pointer of the gate's own element
 }
 
 // newSeam finds the list named field in s. own is the function that the gate
@@ -58,21 +56,27 @@ type seam struct {
 func newSeam(s *server.MCPServer, field string, own any) (seam, error) {
 	f, ok := reflect.TypeOf(s).Elem().FieldByName(field)
 	if !ok || f.Type.Kind() != reflect.Slice || f.Type.Elem().Kind() != reflect.Func {
-		return seam{}, &flowerrors.ConfigError{
-			Path: "mcp-go", Value: field, Reason: flowerrors.ReasonUnsupported,
-			Detail: "this version of mcp-go keeps no such list, so the gate cannot prove that it stands last",
-			Hint:   "use the version of mcp-go that flowgate's go.mod names",
-		}
+		return seam{}, unknownVersion(field)
 	}
-	return seam{field: field, index: f.Index, code: codePointer(own), kind: reflect.Slice}, nil
+	return seam{field: field, index: f.Index, code: codePointer(own)}, nil
 }
 
-// last reports whether the gate's element is the last of the list. The caller
-// holds mcp-go's lock for that list, or knows that nobody else can reach s yet.
-func (m seam) last(s *server.MCPServer) bool {
+// last reports whether the gate's element is the last of the list, and whether it
+// is alone there. The caller holds mcp-go's lock for that list, or knows that nobody
+// else can reach s yet.
+func (m seam) last(s *server.MCPServer) (last, alone bool) {
 	list := reflect.ValueOf(s).Elem().FieldByIndex(m.index)
 	n := list.Len()
-	return n > 0 && list.Index(n-1).Pointer() == m.code
+	return n > 0 && list.Index(n-1).Pointer() == m.code, n == 1
+}
+
+// unknownVersion is the mistake of building with an mcp-go whose insides differ.
+func unknownVersion(field string) *flowerrors.ConfigError {
+	return &flowerrors.ConfigError{
+		Path: "mcp-go", Value: field, Reason: flowerrors.ReasonUnsupported,
+		Detail: "this version of mcp-go does not keep it as the gate needs to see it",
+		Hint:   "use the version of mcp-go that flowgate's go.mod names",
+	}
 }
 
 // codePointer returns the address of a function's code. All method values of
@@ -85,11 +89,7 @@ func codePointer(fn any) uintptr { return reflect.ValueOf(fn).Pointer() }
 func hasMetaPropagator(s *server.MCPServer) (bool, error) {
 	f := reflect.ValueOf(s).Elem().FieldByName(fieldMetaPropagator)
 	if !f.IsValid() || f.Kind() != reflect.Interface {
-		return false, &flowerrors.ConfigError{
-			Path: "mcp-go", Value: fieldMetaPropagator, Reason: flowerrors.ReasonUnsupported,
-			Detail: "this version of mcp-go keeps no such slot",
-			Hint:   "use the version of mcp-go that flowgate's go.mod names",
-		}
+		return false, unknownVersion(fieldMetaPropagator)
 	}
 	return !f.IsNil(), nil
 }
@@ -101,19 +101,14 @@ const fieldTemplates = "resourceTemplates"
 // else can reach s yet.
 func templatesWithPolicy(s *server.MCPServer) ([]string, error) {
 	m := reflect.ValueOf(s).Elem().FieldByName(fieldTemplates)
-	unknown := &flowerrors.ConfigError{
-		Path: "mcp-go", Value: fieldTemplates, Reason: flowerrors.ReasonUnsupported,
-		Detail: "this version of mcp-go keeps its templates otherwise",
-		Hint:   "use the version of mcp-go that flowgate's go.mod names",
-	}
 	if !m.IsValid() || m.Kind() != reflect.Map || m.Type().Key().Kind() != reflect.String || m.Type().Elem().Kind() != reflect.Struct {
-		return nil, unknown
+		return nil, unknownVersion(fieldTemplates)
 	}
 	var names []string
 	for _, key := range m.MapKeys() {
 		template := m.MapIndex(key).FieldByName("template")
 		if !template.IsValid() || template.Type() != reflect.TypeFor[mcp.ResourceTemplate]() {
-			return nil, unknown
+			return nil, unknownVersion(fieldTemplates)
 		}
 		meta := template.FieldByName("Meta")
 		if meta.IsNil() {
@@ -131,11 +126,7 @@ func templatesWithPolicy(s *server.MCPServer) ([]string, error) {
 func hasEventStore(h *server.StreamableHTTPServer) (bool, error) {
 	f := reflect.ValueOf(h).Elem().FieldByName(fieldEventStore)
 	if !f.IsValid() || f.Kind() != reflect.Interface {
-		return false, &flowerrors.ConfigError{
-			Path: "mcp-go", Value: fieldEventStore, Reason: flowerrors.ReasonUnsupported,
-			Detail: "this version of mcp-go keeps no such slot",
-			Hint:   "use the version of mcp-go that flowgate's go.mod names",
-		}
+		return false, unknownVersion(fieldEventStore)
 	}
 	return !f.IsNil(), nil
 }
@@ -163,11 +154,15 @@ func (g *Gate) installHooks() {
 		hooks: h, init: len(h.OnRequestInitialization), call: len(h.OnBeforeCallTool),
 		read: len(h.OnBeforeReadResource), prompt: len(h.OnBeforeGetPrompt), complete: len(h.OnBeforeComplete),
 	}
+	h.AddOnRegisterSession(g.joinSession)
 	h.AddOnRequestInitialization(g.door)
 	h.AddBeforeCallTool(g.beforeCallTool)
 	h.AddBeforeReadResource(g.beforeReadResource)
 	h.AddBeforeGetPrompt(g.beforeGetPrompt)
 	h.AddBeforeComplete(g.beforeComplete)
+	h.AddAfterListResources(g.afterListResources)
+	h.AddAfterListResourceTemplates(g.afterListTemplates)
+	h.AddAfterListPrompts(g.afterListPrompts)
 }
 
 // hooksIntact reports whether mcp-go still runs the gate's hooks, and runs them
@@ -237,8 +232,8 @@ func (g *Gate) installChains() error {
 	server.WithResourceHandlerMiddleware(g.guardResource)(g.server)
 	server.WithPromptHandlerMiddleware(g.guardPrompt)(g.server)
 	for _, m := range []seam{g.chains.toolFilters, g.chains.promptFilters, g.chains.tools, g.chains.resources, g.chains.prompts} {
-		if !m.last(g.server) {
-			return fmt.Errorf("flowgate: mcp-go did not put the gate last in %s; use the version of mcp-go that flowgate's go.mod names", m.field)
+		if last, _ := m.last(g.server); !last {
+			return unknownVersion(m.field)
 		}
 	}
 	return nil

@@ -34,8 +34,9 @@ type record struct {
 	edge   edge // the transport the request came by, nil when that is not wrapped
 	nested bool // made by a handler of another request, so its answer stays inside
 
+	label policydecl.Label // of the message; not written again
+
 	mu        sync.Mutex
-	label     policydecl.Label
 	method    mcp.MCPMethod
 	target    string
 	task      bool // mcp-go will see `task` when it routes the call
@@ -62,11 +63,6 @@ func (g *Gate) recordOf(ctx context.Context) *record {
 	return r
 }
 
-// InjectMeta is the outgoing half of the propagator; it is the author's.
-func (p propagator) InjectMeta(ctx context.Context, meta *mcp.Meta) *mcp.Meta {
-	return p.next.InjectMeta(ctx, meta)
-}
-
 // propagator is the gate's place in mcp-go's one slot for a propagator of
 // _meta. mcp-go calls it once for every request, after the door and with the
 // _meta that it decoded itself, so the label that is judged is the label of the
@@ -74,6 +70,11 @@ func (p propagator) InjectMeta(ctx context.Context, meta *mcp.Meta) *mcp.Meta {
 type propagator struct {
 	gate *Gate
 	next tracing.MetaPropagator
+}
+
+// InjectMeta is the outgoing half of the propagator; it is the author's.
+func (p propagator) InjectMeta(ctx context.Context, meta *mcp.Meta) *mcp.Meta {
+	return p.next.InjectMeta(ctx, meta)
 }
 
 // ExtractMeta gives the request its record.
@@ -107,23 +108,16 @@ func (r *record) bind(id any, method mcp.MCPMethod, target string, task bool) {
 		return
 	}
 	r.method, r.target, r.task = method, target, task
-	if e != nil && e.rec.CompareAndSwap(nil, r) && e.oversize {
-		r.label = policydecl.LabelOf("", true, r.gate.limits) // L7: malformed as a whole
+	if e != nil {
+		e.rec.CompareAndSwap(nil, r)
 	}
 }
 
-// is reports whether the record belongs to a request of that method.
-func (r *record) is(method mcp.MCPMethod) bool {
+// about returns what the request is about, as its Before hook has announced it.
+func (r *record) about() about {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.method == method
-}
-
-// name returns the tool, prompt or URI that the request names.
-func (r *record) name() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.target
+	return about{r.method, r.target}
 }
 
 func (r *record) wantsTask() bool {
@@ -140,43 +134,50 @@ func (r *record) dropTask() {
 
 // judge decides on policies and keeps the stricter of the new and the earlier
 // verdict. It returns the verdict in force.
+//
+// Matchers and loggers are the author's code, so they run without the record's
+// lock: what waits for them is this request alone.
 func (r *record) judge(policies ...policydecl.Policy) verdict {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.verdict > accepted {
-		return r.verdict
+	if v := r.state(); v > accepted {
+		return v
 	}
 	d := r.gate.set().Decide(r.Context, &r.label, policies...)
+	// The base answer is yes: this is the latest seam, so the server has said
+	// so; what it says later, the way out keeps (P9, G1).
 	if policydecl.Restrict(true, d) {
-		r.verdict = accepted
-		return accepted
+		return r.settle(accepted, nil, "")
 	}
 	if r.Context.Err() != nil {
-		r.verdict, r.problem = invalid, errCancelled.Error()
-		return invalid
+		return r.settle(invalid, nil, errCancelled.Error())
 	}
-	r.verdict, r.violation = refused, d.Violation()
-	r.gate.logRefusal(r.Context, r.method, r.target, r.label.Class(), r.violation)
-	return refused
+	r.gate.logRefusal(r.Context, r.about(), r.label.Class(), d)
+	return r.settle(refused, d.Violation(), "")
+}
+
+// settle takes over a verdict unless the one in force is stricter, and returns the
+// one in force then.
+func (r *record) settle(v verdict, violation *flowerrors.Violation, problem string) verdict {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v > r.verdict {
+		r.verdict, r.violation, r.problem = v, violation, problem
+	}
+	return r.verdict
 }
 
 // fail marks the request as one that the gate cannot judge.
 func (r *record) fail(why error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.verdict != broken {
-		r.verdict = broken
-		r.gate.logFault(r.Context, r.method, r.target, why)
+	if r.state() != broken {
+		r.gate.logFault(r.Context, r.about(), why)
+		r.settle(broken, nil, "")
 	}
 }
 
 // reject marks the request as one that names something which cannot be judged.
 func (r *record) reject(why error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.verdict < invalid {
-		r.verdict, r.problem = invalid, why.Error()
-		r.gate.logInvalid(r.Context, r.method, r.target, why)
+	if r.state() < invalid {
+		r.gate.logInvalid(r.Context, r.about(), why)
+		r.settle(invalid, nil, why.Error())
 	}
 }
 

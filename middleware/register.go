@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"errors"
 	"maps"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -11,105 +12,70 @@ import (
 	"github.com/flowgate-mcp/flowgate/resourcematch"
 )
 
-// The registration helpers below stand in for the methods of the same name on
-// server.MCPServer and take the policy besides. They attach the policy to the
-// declaration's _meta, where clients can read it and where the gate reads it, so
-// a declaration is never reachable before its policy (D4). The caller's own _meta
-// is copied, not changed.
+// AddTool registers a tool with its policy, in place of server.MCPServer.AddTool. An
+// absent policy leaves the tool to the server's default.
 //
-// They may be called before the gate is built and while it serves, from any
-// goroutine. A policy with mistakes, or a second declaration of the same target,
-// is not registered; the error is returned, and New reports it once more together
-// with all others, so nothing is lost when a server's author ignores the return
-// value at start-up (P6). An absent policy (the zero Policy) leaves the
-// declaration to the server's default.
-
-// AddTool registers a tool with its policy.
+// The error lists the mistakes of the declaration, which is then not registered. Like
+// all helpers it may be called from any goroutine, before the gate is built and while
+// it serves; see "Declaring policies" in the package documentation.
 func AddTool(s *server.MCPServer, tool mcp.Tool, policy policydecl.Policy, handler server.ToolHandlerFunc) error {
-	return addTool(s, &tool, policy, func() { s.AddTool(tool, handler) })
+	return addTool(s, &tool, policy, helper, func() { s.AddTool(tool, handler) })
 }
 
-// AddTaskTool registers a tool that runs as a task, with its policy. A refused
-// call creates no task.
+// AddTaskTool registers a tool that runs as a task, with its policy, as [AddTool]
+// does. A refused call creates no task.
 func AddTaskTool(s *server.MCPServer, tool mcp.Tool, policy policydecl.Policy, handler server.TaskToolHandlerFunc) error {
-	return addTool(s, &tool, policy, func() { s.AddTaskTool(tool, handler) })
+	return addTool(s, &tool, policy, taskHelper, func() { s.AddTaskTool(tool, handler) })
 }
 
-func addTool(s *server.MCPServer, tool *mcp.Tool, policy policydecl.Policy, add func()) error {
-	reg := registryOf(s)
-	meta, err := attachPolicy(reg, policydecl.Tool, tool.Name, tool.Meta, policy)
-	if err == nil && !policy.IsZero() {
-		// Task tools have no getter, so a second declaration of one is
-		// always a duplicate; other tools can be removed.
-		err = reg.declare(target{policydecl.Tool, tool.Name, true}, policy, func() bool {
-			return s.GetTool(tool.Name) != nil
-		})
-	}
-	if err != nil {
-		return reg.note(err)
-	}
-	tool.Meta = meta
-	add()
-	return nil
+func addTool(s *server.MCPServer, tool *mcp.Tool, policy policydecl.Policy, o origin, add func()) error {
+	return register(s, target{policydecl.Tool, tool.Name, o}, &tool.Meta, policy, add)
 }
 
-// AddPrompt registers a prompt with its policy, which also governs completions
-// that refer to the prompt. It outlives the prompt for completions, which need no
-// prompt to exist.
+// AddPrompt registers a prompt with its policy, as [AddTool] does a tool. The policy
+// also governs completions that refer to the prompt, for which it outlives the prompt,
+// because mcp-go completes for prompts that do not exist.
 func AddPrompt(s *server.MCPServer, prompt mcp.Prompt, policy policydecl.Policy, handler server.PromptHandlerFunc) error {
-	reg := registryOf(s)
-	meta, err := attachPolicy(reg, policydecl.Prompt, prompt.Name, prompt.Meta, policy)
-	if err == nil && !policy.IsZero() {
-		err = reg.declare(target{policydecl.Prompt, prompt.Name, true}, policy, func() bool {
-			return s.ListPrompts()[prompt.Name] != nil
-		})
-	}
-	if err != nil {
-		return reg.note(err)
-	}
-	prompt.Meta = meta
-	s.AddPrompt(prompt, handler)
-	return nil
+	return register(s, target{policydecl.Prompt, prompt.Name, helper}, &prompt.Meta, policy, func() { s.AddPrompt(prompt, handler) })
 }
 
-// AddResource registers a resource with its policy, which governs reads of its
-// URI, subscriptions to it and completions that refer to it, in every spelling
-// (R2). It stays in force for the URI when the resource is removed, because a
-// template may still answer there; AddResource or Govern replaces it.
+// AddResource registers a resource with its policy, as [AddTool] does a tool. The
+// policy governs reads of its URI, subscriptions to it and completions that refer to
+// it, in every spelling (R2). It stays in force for the URI when the resource is
+// removed, because a template may still answer there; declaring the URI again, or
+// [Govern], replaces it then.
+//
+// Once there is a gate, each declaration of a resource or template compiles all of
+// them anew, so add many of them before.
 func AddResource(s *server.MCPServer, resource mcp.Resource, policy policydecl.Policy, handler server.ResourceHandlerFunc) error {
-	reg := registryOf(s)
-	meta, err := attachPolicy(reg, policydecl.Resource, resource.URI, resource.Meta, policy)
-	if err == nil && !policy.IsZero() {
-		err = reg.declare(target{policydecl.Resource, resource.URI, true}, policy, func() bool {
-			return s.ListResources()[resource.URI] != nil
-		})
-	}
-	if err != nil {
-		return reg.note(err)
-	}
-	resource.Meta = meta
-	s.AddResource(resource, handler)
-	return nil
+	return register(s, target{policydecl.Resource, resource.URI, helper}, &resource.Meta, policy, func() { s.AddResource(resource, handler) })
 }
 
-// AddResourceTemplate registers a resource template with its policy. mcp-go may
-// route a URI to any template that matches it, so all policies that match a URI
-// must accept.
+// AddResourceTemplate registers a resource template with its policy, as
+// [AddResource] does a resource. mcp-go may route a URI to any template that matches
+// it, so all policies that match a URI must accept.
 func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, policy policydecl.Policy, handler server.ResourceTemplateHandlerFunc) error {
-	reg := registryOf(s)
 	raw, err := rawTemplate(template)
 	if err != nil {
-		return reg.note(err)
+		return registryOf(s).note(err)
 	}
-	meta, err := attachPolicy(reg, policydecl.Template, raw, template.Meta, policy)
+	return register(s, target{policydecl.Template, raw, helper}, &template.Meta, policy, func() { s.AddResourceTemplate(template, handler) })
+}
+
+// register records the policy of a declaration, puts it into the declaration's _meta
+// and adds the declaration to the server, in that order, so that it is never reachable
+// before its policy (D4).
+func register(s *server.MCPServer, t target, meta **mcp.Meta, policy policydecl.Policy, add func()) error {
+	reg := registryOf(s)
+	with, err := attachPolicy(reg, t.kind, t.name, *meta, policy)
 	if err == nil && !policy.IsZero() {
-		err = reg.declare(target{policydecl.Template, raw, true}, policy, func() bool { return true })
+		err = reg.declare(t, policy, func() bool { return isRegistered(s, t.kind, t.name) })
 	}
 	if err != nil {
 		return reg.note(err)
 	}
-	template.Meta = meta
-	s.AddResourceTemplate(template, handler)
+	*meta = with
+	add()
 	return nil
 }
 
@@ -164,10 +130,11 @@ func AddSessionResourceTemplate(s *server.MCPServer, sessionID string, template 
 // Govern gives a policy to something that is registered elsewhere or not at all:
 // a tool, prompt, resource or template that somebody else adds without a policy of
 // its own, every URI below a prefix (R3), or a name that only completions refer to.
-// Calling it again for the same target replaces the policy.
+// Calling it again for the same target replaces the policy. A target that a helper has
+// registered has its policy already, so it is an error to govern it too.
 //
-// For tools and prompts a policy in the declaration itself comes first. For
-// resources all policies that match must accept.
+// Of resources, all policies that match a URI must accept; so a prefix makes a part of
+// a template's space stricter than the template, never looser.
 func Govern(s *server.MCPServer, kind policydecl.TargetKind, name string, policy policydecl.Policy) error {
 	reg := registryOf(s)
 	err := checkPolicy(reg, kind, name, policy)
@@ -178,9 +145,24 @@ func Govern(s *server.MCPServer, kind policydecl.TargetKind, name string, policy
 		}
 	}
 	if err == nil {
-		err = reg.declare(target{kind, name, false}, policy, func() bool { return false })
+		err = reg.declare(target{kind, name, byGovern}, policy, func() bool { return isRegistered(s, kind, name) })
 	}
 	return reg.note(err)
+}
+
+// isRegistered reports whether s has, or may have, something of that name. mcp-go
+// shows neither its task tools nor its templates, so these count as there once they
+// were declared.
+func isRegistered(s *server.MCPServer, kind policydecl.TargetKind, name string) bool {
+	switch kind {
+	case policydecl.Tool:
+		return s.GetTool(name) != nil || !registryOf(s).lookup(target{kind, name, taskHelper}).IsZero()
+	case policydecl.Prompt:
+		return s.ListPrompts()[name] != nil
+	case policydecl.Resource:
+		return s.ListResources()[name] != nil
+	}
+	return true
 }
 
 // attachPolicy returns the _meta of a declaration with the policy in it.
@@ -238,7 +220,8 @@ func checkPattern(kind resourcematch.Kind, pattern string) error {
 	if err == nil {
 		return nil
 	}
-	for e := range flowerrors.All(err) {
+	var e *flowerrors.ConfigError
+	if errors.As(err, &e) {
 		c := *e
 		c.Path = ""
 		return &c

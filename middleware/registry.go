@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -33,13 +32,21 @@ type registry struct {
 	compiled atomic.Pointer[policydecl.Set] // nil until there is a gate
 }
 
-// target is what a policy is about. helper tells a policy that a registration
-// helper attached to a declaration from one that Govern set.
+// target is what a policy is about, and who said so.
 type target struct {
 	kind   policydecl.TargetKind
 	name   string
-	helper bool
+	origin origin
 }
+
+// origin says where a policy comes from.
+type origin uint8
+
+const (
+	byGovern   origin = iota // set by Govern
+	helper                   // attached to a declaration, by a helper or by hand
+	taskHelper               // attached to a task tool, of which mcp-go shows nothing
+)
 
 // registryMethod names a notification that nobody sends over the wire.
 const registryMethod = "notifications/flowgate/registry"
@@ -80,24 +87,33 @@ func registryOf(s *server.MCPServer) *registry {
 
 type registryKey struct{}
 
-// declare records a policy. again says whether a second declaration of the same
-// target is a mistake. With a gate in place the declarations of resources are
-// compiled at once, whole or not at all.
-func (r *registry) declare(t target, p policydecl.Policy, again func() bool) error {
+// declare records a policy. registered says whether the server still has something
+// of that name, without which an earlier declaration is forgotten; only Govern may
+// speak twice. With a gate in place the declarations of resources are compiled at
+// once, whole or not at all.
+func (r *registry) declare(t target, p policydecl.Policy, registered func() bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, had := r.byName.Load(t)
-	if had && again() {
-		return &flowerrors.ConfigError{
-			Path: targetPath(t.kind, t.name), Reason: flowerrors.ReasonDuplicate,
-			Detail: "declared twice", Hint: "declare it once; to change a policy at run time, remove the declaration first",
+	for o := byGovern; o <= taskHelper; o++ {
+		earlier := target{t.kind, t.name, o}
+		if r.lookup(earlier).IsZero() || o == byGovern && t.origin == byGovern {
+			continue
 		}
+		if o == byGovern || registered() {
+			return &flowerrors.ConfigError{
+				Path: targetPath(t.kind, t.name), Reason: flowerrors.ReasonDuplicate,
+				Detail: "declared twice", Hint: "declare its policy in one place",
+			}
+		}
+		r.forget(earlier)
 	}
-	r.byName.Store(t, p)
 	if t.kind == policydecl.Tool || t.kind == policydecl.Prompt {
+		r.byName.Store(t, p)
 		return nil
 	}
-	if !had {
+	before := r.lookup(t)
+	r.byName.Store(t, p)
+	if before.IsZero() {
 		r.order = append(r.order, t)
 	}
 	if r.gate == nil {
@@ -106,15 +122,18 @@ func (r *registry) declare(t target, p policydecl.Policy, again func() bool) err
 	set, err := r.compile(false)
 	if err == nil {
 		r.compiled.Store(set)
-		return nil
-	}
-	if had {
-		r.byName.Store(t, before)
+	} else if before.IsZero() {
+		r.forget(t)
 	} else {
-		r.byName.Delete(t)
-		r.order = r.order[:len(r.order)-1]
+		r.byName.Store(t, before)
 	}
 	return err
+}
+
+// forget drops a declaration. The caller holds r.mu.
+func (r *registry) forget(t target) {
+	r.byName.Delete(t)
+	r.order = slices.DeleteFunc(r.order, func(have target) bool { return have == t })
 }
 
 // compile builds the set of everything declared. With all, tools and prompts are
@@ -125,16 +144,7 @@ func (r *registry) compile(all bool) (*policydecl.Set, error) {
 	return policydecl.Compile(cfg)
 }
 
-// declaredPolicy returns what a helper attached to a declaration of that name.
-func (r *registry) declaredPolicy(kind policydecl.TargetKind, name string) policydecl.Policy {
-	return r.lookup(target{kind, name, true})
-}
-
-// governed returns what Govern set for that name.
-func (r *registry) governed(kind policydecl.TargetKind, name string) policydecl.Policy {
-	return r.lookup(target{kind, name, false})
-}
-
+// lookup returns a policy that was recorded, or an absent one.
 func (r *registry) lookup(t target) policydecl.Policy {
 	v, _ := r.byName.Load(t)
 	p, _ := v.(policydecl.Policy)
@@ -154,19 +164,9 @@ func (r *registry) note(err error) error {
 	return err
 }
 
-// targets lists the declarations for Compile, a declaration's own policy before
-// what Govern says of the same target. The caller holds r.mu.
+// targets lists the declarations for Compile. The caller holds r.mu.
 func (r *registry) targets(all bool) []policydecl.Declaration {
-	var out []policydecl.Declaration
-	add := func(t target, p policydecl.Policy) {
-		if !t.helper && !r.lookup(target{t.kind, t.name, true}).IsZero() {
-			return
-		}
-		out = append(out, policydecl.Declaration{Kind: t.kind, Name: t.name, Policy: p})
-	}
-	for _, t := range r.order {
-		add(t, r.lookup(t))
-	}
+	list := r.order
 	if all {
 		var named []target
 		r.byName.Range(func(k, _ any) bool {
@@ -178,9 +178,11 @@ func (r *registry) targets(all bool) []policydecl.Declaration {
 		slices.SortFunc(named, func(a, b target) int {
 			return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
 		})
-		for _, t := range named {
-			add(t, r.lookup(t))
-		}
+		list = slices.Concat(named, list)
+	}
+	out := make([]policydecl.Declaration, 0, len(list))
+	for _, t := range list {
+		out = append(out, policydecl.Declaration{Kind: t.kind, Name: t.name, Policy: r.lookup(t)})
 	}
 	return out
 }
@@ -194,4 +196,7 @@ func targetPath(kind policydecl.TargetKind, name string) string {
 }
 
 // errGated says that a server has its gate already.
-var errGated = errors.New("flowgate: this server has a gate already; call middleware.New once and use the Gate's Handler, ServeStdio and InProcess")
+var errGated = &flowerrors.ConfigError{
+	Path: "server", Reason: flowerrors.ReasonConflict,
+	Detail: "it has a gate already", Hint: "call middleware.New once and use the Gate's Handler, ServeStdio and InProcess",
+}

@@ -20,6 +20,14 @@ var (
 	errUndecided = errors.New("the request reached the handler's side without a verdict")
 )
 
+// joinSession tells a stream which session it serves. mcp-go calls it with the
+// context of the stream.
+func (g *Gate) joinSession(ctx context.Context, session server.ClientSession) {
+	if e, ok := g.edgeOf(ctx).(*streamEdge); ok && e.joined != nil {
+		e.joined(session.SessionID())
+	}
+}
+
 // beforeCallTool announces a call to its record. A call that asks for a task is
 // judged here already: if it is refused and the tool could also run at once, the
 // wish for a task is dropped, so that the call meets the server's own middleware
@@ -40,7 +48,7 @@ func (g *Gate) beforeCallTool(ctx context.Context, id any, req *mcp.CallToolRequ
 	if !ok || tool.Execution == nil || tool.Execution.TaskSupport != mcp.TaskSupportOptional {
 		return // it runs as a task or not at all; the filter decides
 	}
-	if g.judgeTool(ctx, r, tool) != accepted {
+	if g.judgeTool(ctx, r, tool, true) != accepted {
 		req.Params.Task = nil
 		r.dropTask()
 	}
@@ -66,14 +74,16 @@ func sessionTool(ctx context.Context, name string) (mcp.Tool, bool) {
 	return mcp.Tool{}, false
 }
 
-// judgeTool decides a call by the policy of the tool that will really run.
-func (g *Gate) judgeTool(ctx context.Context, r *record, tool mcp.Tool) verdict {
-	p, err := g.toolPolicy(ctx, tool)
+// judgeTool decides a call by the policy of the tool that will really run. as says
+// that tool is the declaration as registered.
+func (g *Gate) judgeTool(ctx context.Context, r *record, tool mcp.Tool, as bool) verdict {
+	var buf [2]policydecl.Policy
+	policies, err := g.toolPolicies(ctx, buf[:0], tool, as)
 	if err != nil {
 		r.fail(err)
 		return broken
 	}
-	return r.judge(p)
+	return r.judge(policies...)
 }
 
 // filterTools is the last tool filter. mcp-go asks it about the very tool that
@@ -84,38 +94,35 @@ func (g *Gate) filterTools(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
 		return tools
 	}
 	r := g.recordOf(ctx)
-	switch {
-	case r == nil:
-		g.logFault(ctx, "", "", errNoRecord)
+	if r == nil {
+		g.logFault(ctx, about{}, errNoRecord)
 		return nil
-	case !r.is(mcp.MethodToolsCall):
+	}
+	call := r.about()
+	last, alone := g.chains.toolFilters.last(g.server) // mcp-go holds its lock here
+	switch {
+	case call.method != mcp.MethodToolsCall:
 		if g.hooksIntact() {
 			return tools
 		}
 		// A list and an unannounced call look the same from here.
-		g.logFault(ctx, "", "", errHooks)
+		g.logFault(ctx, about{}, errHooks)
 		return nil
 	case !g.hooksIntact():
 		r.fail(errHooks)
-	case !g.chains.toolFilters.last(g.server):
+	case !last:
 		r.fail(errChain)
 	}
 	// mcp-go lets the call through only if the tool is still among these.
-	name := r.name()
-	i := slices.IndexFunc(tools, func(t mcp.Tool) bool { return t.Name == name })
+	i := slices.IndexFunc(tools, func(t mcp.Tool) bool { return t.Name == call.target })
 	if i < 0 {
 		i = 0
 	}
-	asTask := r.wantsTask() && g.runsAsTask(ctx, name)
-	if asTask {
-		// The task would exist before guardTool could see that it is not
-		// the innermost. Use, given nothing, passes mcp-go's lock and so
-		// sees whatever was added before.
-		if g.server.Use(); !g.chains.tools.last(g.server) {
-			r.fail(errChain)
-		}
+	asTask := r.wantsTask() && g.runsAsTask(ctx, call.target)
+	if asTask && g.chainBroken.Load() {
+		r.fail(errChain) // the task would exist before guardTool could refuse
 	}
-	v := g.judgeTool(ctx, r, tools[i])
+	v := g.judgeTool(ctx, r, tools[i], alone)
 	if v == accepted {
 		return tools
 	}
@@ -139,7 +146,10 @@ func (g *Gate) runsAsTask(ctx context.Context, name string) bool {
 
 // guardTool is the innermost middleware of every tool call.
 func (g *Gate) guardTool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
-	last := g.chains.tools.last(g.server) // mcp-go holds its lock here
+	last, _ := g.chains.tools.last(g.server) // mcp-go holds its lock here
+	if !last {
+		g.chainBroken.Store(true)
+	}
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if err := g.pass(ctx, mcp.MethodToolsCall, last); err != nil {
 			return nil, err
@@ -153,11 +163,11 @@ func (g *Gate) guardTool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 func (g *Gate) pass(ctx context.Context, method mcp.MCPMethod, last bool) error {
 	r := g.recordOf(ctx)
 	if r == nil {
-		g.logFault(ctx, method, "", errNoRecord)
+		g.logFault(ctx, about{method: method}, errNoRecord)
 		return errBroken
 	}
 	switch {
-	case !r.is(method):
+	case r.about().method != method:
 		r.fail(errUnbound)
 	case !last:
 		r.fail(errChain)
@@ -204,9 +214,9 @@ func (r *record) judgeAll(policies []policydecl.Policy, err error) {
 // guardResource is the innermost middleware of every read. A middleware further
 // out may have changed the URI that the handler will see; then both must pass.
 func (g *Gate) guardResource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
-	last := g.chains.resources.last(g.server)
+	last, _ := g.chains.resources.last(g.server)
 	return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		if r := g.recordOf(ctx); r != nil && req.Params.URI != r.name() {
+		if r := g.recordOf(ctx); r != nil && req.Params.URI != r.about().target {
 			g.judgeURI(ctx, r, req.Params.URI)
 		}
 		if err := g.pass(ctx, mcp.MethodResourcesRead, last); err != nil {
@@ -232,15 +242,17 @@ func (g *Gate) filterPrompts(ctx context.Context, prompts []mcp.Prompt) []mcp.Pr
 		return prompts
 	}
 	r := g.recordOf(ctx)
-	switch {
-	case r == nil:
-		g.logFault(ctx, "", "", errNoRecord)
+	if r == nil {
+		g.logFault(ctx, about{}, errNoRecord)
 		return nil
-	case !r.is(mcp.MethodPromptsGet):
+	}
+	last, _ := g.chains.promptFilters.last(g.server)
+	switch {
+	case r.about().method != mcp.MethodPromptsGet:
 		return prompts // a list; an unannounced prompts/get stops at guardPrompt
 	case !g.hooksIntact():
 		r.fail(errHooks)
-	case !g.chains.promptFilters.last(g.server):
+	case !last:
 		r.fail(errChain)
 	}
 	for _, prompt := range prompts {
@@ -255,7 +267,7 @@ func (g *Gate) filterPrompts(ctx context.Context, prompts []mcp.Prompt) []mcp.Pr
 
 // guardPrompt is the innermost middleware of every prompt.
 func (g *Gate) guardPrompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
-	last := g.chains.prompts.last(g.server)
+	last, _ := g.chains.prompts.last(g.server)
 	return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		if err := g.pass(ctx, mcp.MethodPromptsGet, last); err != nil {
 			return nil, err
@@ -279,7 +291,7 @@ func (g *Gate) beforeComplete(ctx context.Context, id any, req *mcp.CompleteRequ
 	}
 	r := g.recordOf(ctx)
 	if r == nil {
-		g.logFault(ctx, mcp.MethodCompletionComplete, "", errNoRecord)
+		g.logFault(ctx, about{method: mcp.MethodCompletionComplete}, errNoRecord)
 		req.Params.Ref = refusedRef{}
 		return
 	}

@@ -2,7 +2,10 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -31,31 +34,41 @@ func declared(meta *mcp.Meta) (policydecl.Policy, error) {
 	}
 }
 
-// toolPolicy returns the policy of a call of tool, as the author's filters have
-// handed it on: its own. They may have built the declaration anew, to show another
-// description for instance; then the policy is that of the tool as registered. For a
-// session's tool without one it is that of the global tool of the same name, then one
-// set by Govern, and at last absent, which Decide reads as the default.
-func (g *Gate) toolPolicy(ctx context.Context, tool mcp.Tool) (policydecl.Policy, error) {
+// toolPolicies appends the policies of a call of tool. The first of these that there
+// is governs it:
+//
+//  1. the policy in the declaration's _meta,
+//  2. for a session's tool, that of the global tool of the same name,
+//  3. one set by Govern,
+//  4. absent, which Decide reads as the default.
+//
+// tool is the declaration as the author's filters have handed it on; as says that
+// there are none. They may have built it anew, to show another description for
+// instance; then 1 is the policy of the tool as registered. mcp-go does not show task
+// tools, so there what the helper was told counts, and the default besides, in case
+// the tool was registered again without a policy.
+func (g *Gate) toolPolicies(ctx context.Context, dst []policydecl.Policy, tool mcp.Tool, as bool) ([]policydecl.Policy, error) {
 	p, err := declared(tool.Meta)
 	if err != nil || !p.IsZero() {
-		return p, flowerrors.Under(targetPath(policydecl.Tool, tool.Name), err)
+		return append(dst, p), flowerrors.Under(targetPath(policydecl.Tool, tool.Name), err)
 	}
-	if own, ok := sessionTool(ctx, tool.Name); ok {
+	own, session := sessionTool(ctx, tool.Name)
+	if session {
 		if p, err = declared(own.Meta); err != nil || !p.IsZero() {
-			return p, err
+			return append(dst, p), err
 		}
 	}
-	if global := g.server.GetTool(tool.Name); global != nil {
-		p, err = declared(global.Tool.Meta)
-	} else {
-		// mcp-go has no getter for task tools, and no way to remove one.
-		p = g.reg.declaredPolicy(policydecl.Tool, tool.Name)
+	if session || !as {
+		if global := g.server.GetTool(tool.Name); global != nil {
+			p, err = declared(global.Tool.Meta)
+		} else if p = g.reg.lookup(target{policydecl.Tool, tool.Name, taskHelper}); !p.IsZero() {
+			return append(dst, p, policydecl.Policy{}), nil
+		}
+		if err != nil || !p.IsZero() {
+			return append(dst, p), err
+		}
 	}
-	if err != nil || !p.IsZero() {
-		return p, err
-	}
-	return g.reg.governed(policydecl.Tool, tool.Name), nil
+	return append(dst, g.reg.lookup(target{policydecl.Tool, tool.Name, byGovern})), nil
 }
 
 // promptPolicy returns the policy of a prompt that is about to run, in the same
@@ -65,7 +78,7 @@ func (g *Gate) promptPolicy(prompt mcp.Prompt) (policydecl.Policy, error) {
 	if err != nil || !p.IsZero() {
 		return p, flowerrors.Under(targetPath(policydecl.Prompt, prompt.Name), err)
 	}
-	if !g.reg.declaredPolicy(policydecl.Prompt, prompt.Name).IsZero() {
+	if !g.reg.lookup(target{policydecl.Prompt, prompt.Name, helper}).IsZero() {
 		// A filter has dropped the policy, or the prompt was registered
 		// again without one. Only the whole list tells.
 		if real := g.server.ListPrompts()[prompt.Name]; real != nil {
@@ -74,16 +87,16 @@ func (g *Gate) promptPolicy(prompt mcp.Prompt) (policydecl.Policy, error) {
 			}
 		}
 	}
-	return g.reg.governed(policydecl.Prompt, prompt.Name), nil
+	return g.reg.lookup(target{policydecl.Prompt, prompt.Name, byGovern}), nil
 }
 
 // promptPolicyByName returns the policy of the prompt that a completion refers
 // to. There need be no such prompt: mcp-go asks the provider all the same.
 func (g *Gate) promptPolicyByName(name string) policydecl.Policy {
-	if p := g.reg.declaredPolicy(policydecl.Prompt, name); !p.IsZero() {
+	if p := g.reg.lookup(target{policydecl.Prompt, name, helper}); !p.IsZero() {
 		return p
 	}
-	return g.reg.governed(policydecl.Prompt, name)
+	return g.reg.lookup(target{policydecl.Prompt, name, byGovern})
 }
 
 // resourcePolicies appends every policy that governs a read of uri or a
@@ -148,14 +161,15 @@ func (e *uriError) Error() string {
 // unreadable turns what the matcher says of a URI into a uriError. Any other
 // error is a fault of the gate.
 func unreadable(err error) error {
-	for problem := range flowerrors.All(err) {
+	var problem *flowerrors.ConfigError
+	if errors.As(err, &problem) {
 		return &uriError{problem}
 	}
 	return err
 }
 
 // sessionEntries lists the session's resources and templates that declare a
-// policy.
+// policy, in a fixed order.
 func sessionEntries(ctx context.Context, set *policydecl.Set) (entries []resourcematch.Entry, policies []policydecl.Policy, err error) {
 	session := server.ClientSessionFromContext(ctx)
 	add := func(kind resourcematch.Kind, pattern string, meta *mcp.Meta) {
@@ -172,14 +186,16 @@ func sessionEntries(ctx context.Context, set *policydecl.Set) (entries []resourc
 		}
 	}
 	if s, ok := session.(server.SessionWithResources); ok {
-		for uri, r := range s.GetSessionResources() {
-			add(resourcematch.Exact, uri, r.Resource.Meta)
+		resources := s.GetSessionResources()
+		for _, uri := range slices.Sorted(maps.Keys(resources)) {
+			add(resourcematch.Exact, uri, resources[uri].Resource.Meta)
 		}
 	}
 	if s, ok := session.(server.SessionWithResourceTemplates); ok {
-		for _, t := range s.GetSessionResourceTemplates() {
-			if t.Template.URITemplate != nil {
-				add(resourcematch.Template, t.Template.URITemplate.Raw(), t.Template.Meta)
+		templates := s.GetSessionResourceTemplates()
+		for _, name := range slices.Sorted(maps.Keys(templates)) {
+			if t := templates[name].Template; t.URITemplate != nil {
+				add(resourcematch.Template, t.URITemplate.Raw(), t.Meta)
 			}
 		}
 	}

@@ -18,8 +18,9 @@ import (
 // Unwrap leads http.ResponseController to everything else.
 type responseWriter struct {
 	http.ResponseWriter
-	gate *Gate
-	edge *singleEdge
+	gate   *Gate
+	edge   singleEdge
+	modern bool // the request says that it is of the 2026-07-28 protocol or later
 
 	mu      sync.Mutex // mcp-go writes from two goroutines
 	status  int        // of a header that waits
@@ -37,9 +38,12 @@ type flushWriter struct {
 
 // Flush sends what is written so far. While the header waits there is nothing to
 // send.
-func (w *flushWriter) Flush() {
+func (w flushWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.done {
+		return // the answer is whole, and net/http can tell its length
+	}
 	if !w.started && w.status != 0 && w.edge.free() {
 		w.start()
 	}
@@ -130,8 +134,7 @@ func (w *responseWriter) event(event []byte) error {
 		// Nothing but the request itself has asked for a stream (G2).
 		return w.replace(o, rawID)
 	}
-	out := append([]byte("event: message\ndata: "), w.gate.appendAnswer(nil, rawID, o)...)
-	_, err := w.ResponseWriter.Write(append(out, "\n\n"...))
+	_, err := w.ResponseWriter.Write(messageEvent(w.gate.appendAnswer(nil, rawID, o)))
 	return err
 }
 
@@ -152,7 +155,8 @@ func eventData(event []byte) []byte {
 	return data
 }
 
-// replace sends an error as the whole answer, with status 200 in both eras (X3).
+// replace sends an error as the whole answer. A refusal has status 200 in both eras
+// (X3); any other error has the status that mcp-go gives one of its kind.
 func (w *responseWriter) replace(o outcome, rawID []byte) error {
 	h := w.Header()
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Connection", "Cache-Control", "Etag", "Digest", "Content-Digest", "Repr-Digest", "Content-Md5"} {
@@ -160,6 +164,9 @@ func (w *responseWriter) replace(o outcome, rawID []byte) error {
 	}
 	h.Set("Content-Type", "application/json")
 	w.status = http.StatusOK
+	if o.fate == reject && w.modern {
+		w.status = http.StatusBadRequest
+	}
 	w.start()
 	_, err := w.ResponseWriter.Write(append(w.gate.appendAnswer(nil, rawID, o), '\n'))
 	return err

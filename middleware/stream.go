@@ -1,0 +1,192 @@
+package middleware
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/flowgate-mcp/flowgate/internal/wire"
+)
+
+// streamEdge is a connection on which many requests share one way out: stdio, or
+// the event stream of the legacy HTTP+SSE transport. Their entries are found by id:
+// by the text that mcp-go will answer with.
+type streamEdge struct {
+	gate *Gate
+
+	mu      sync.Mutex
+	pending map[string][]*entry // by wire.IDKey; more than one only for ids that decode alike
+	waiting int                 // pending entries that will be answered by themselves
+	idle    chan struct{}       // told when waiting gets to 0
+
+	joined func(sessionID string) // told the session of the connection; may be nil
+}
+
+func newStreamEdge(g *Gate) *streamEdge {
+	return &streamEdge{gate: g, pending: make(map[string][]*entry), idle: make(chan struct{}, 1)}
+}
+
+// register makes the entry for a message that mcp-go will answer under its id. It
+// reads the message as mcp-go's dispatcher does, with the same decoder into the same
+// members: one that this cannot decode is answered under the id null, and needs no
+// entry.
+func (e *streamEdge) register(msg []byte) *entry {
+	var m struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Result  json.RawMessage `json:"result"`
+	}
+	if json.Unmarshal(msg, &m) != nil || m.Method == "" || absent(m.ID) || !absent(m.Result) {
+		return nil // also a notification, or an answer of the client
+	}
+	key, err := wire.RawIDKey(m.ID)
+	if err != nil {
+		return nil
+	}
+	n := &entry{rawID: m.ID, about: about{method: mcp.MCPMethod(m.Method)}}
+	n.linger = func() { e.linger(n) }
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pending[key] = append(e.pending[key], n)
+	e.waiting++
+	return n
+}
+
+// linger says that the request will be answered only when the connection ends, so
+// that nobody waits for it then.
+func (e *streamEdge) linger(n *entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !n.endless {
+		n.endless = true
+		e.settle()
+	}
+}
+
+// settle counts one request less to wait for. The caller holds e.mu.
+func (e *streamEdge) settle() {
+	if e.waiting--; e.waiting == 0 {
+		select {
+		case e.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || raw[0] == 'n' }
+
+func (e *streamEdge) open(rawID []byte, about about) *entry {
+	key, err := wire.RawIDKey(rawID)
+	if err != nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	group := e.pending[key]
+	for _, n := range group {
+		if !n.opened && n.about.method == about.method && bytes.Equal(n.rawID, rawID) {
+			n.opened, n.about = true, about
+			return n
+		}
+	}
+	if len(group) == 0 {
+		return nil // no answer of that id will leave
+	}
+	n := &entry{rawID: bytes.Clone(rawID), about: about, opened: true, extra: true}
+	e.pending[key] = append(group, n)
+	return n
+}
+
+func (e *streamEdge) find(id any, about about) *entry {
+	key, err := wire.IDKey(id)
+	if err != nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return unbound(e.pending[key], about)
+}
+
+// answer decides on one answer and forgets its request. Of several requests whose
+// ids mcp-go cannot tell apart, one that is refused decides; an answer cannot be
+// that of a request which the door has not seen while there is another.
+func (e *streamEdge) answer(resp wire.Response) (replacement []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := string(resp.ID)
+	chosen := &entry{rawID: resp.ID} // of an answer that nobody asked for
+	if group := e.pending[key]; len(group) > 0 {
+		chosen = group[0]
+		var best fate
+		for i, n := range slices.DeleteFunc(slices.Clone(group), func(n *entry) bool { return !n.seen.Load() }) {
+			if f := n.outcome(resp.Kind).fate; i == 0 || preferred(f, best) {
+				chosen, best = n, f
+			}
+		}
+	}
+	o := chosen.outcome(resp.Kind)
+	e.drop(key, chosen)
+	if o.fate == pass {
+		return nil
+	}
+	return e.gate.appendAnswer(nil, chosen.rawID, o)
+}
+
+// preferred reports whether an entry with fate f is a better match for an answer
+// than one with fate best: a refusal decides, and else an answer that may leave is
+// that of the request which lets it.
+func preferred(f, best fate) bool {
+	return f >= reject && best < reject || f == pass && best == fail
+}
+
+// drop forgets an entry, and with the last one that was read from the stream all
+// others of its key. The caller holds e.mu.
+func (e *streamEdge) drop(key string, n *entry) {
+	group := e.pending[key]
+	if n.extra {
+		// The answer is that of a request which was read.
+		i := slices.IndexFunc(group, func(m *entry) bool { return !m.extra && m.seen.Load() })
+		n = group[max(i, 0)]
+	}
+	i := slices.Index(group, n)
+	if i < 0 {
+		return
+	}
+	group = slices.Delete(group, i, i+1)
+	if slices.IndexFunc(group, func(m *entry) bool { return !m.extra }) < 0 {
+		delete(e.pending, key)
+	} else {
+		e.pending[key] = group
+	}
+	if !n.endless {
+		e.settle()
+	}
+}
+
+// drain waits until every request that was read has its answer, but no longer than
+// drainGrace.
+func (e *streamEdge) drain(ctx context.Context) {
+	timer := time.NewTimer(drainGrace)
+	defer timer.Stop()
+	for {
+		e.mu.Lock()
+		n := e.waiting
+		e.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-e.idle:
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		}
+	}
+}
