@@ -60,10 +60,7 @@ func run(ctx context.Context, env serve.Env) error {
 		return err
 	}
 	calls := serve.NewInvocations()
-	mcpServer, err := newServer(&records{data: data, calls: calls, stepDelay: opts.stepDelay})
-	if err != nil {
-		return err
-	}
+	mcpServer := newServer(&records{data: data, calls: calls, stepDelay: opts.stepDelay})
 	if opts.Mode != middleware.Enforce {
 		log.Warn("the flow policy is off: requests are served whatever their origin")
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -25,7 +24,10 @@ type records struct {
 // newServer builds the MCP server. A target with a policy of its own is
 // registered through package middleware; what is registered with mcp-go
 // directly is governed by the gate's default policy.
-func newServer(r *records) (*server.MCPServer, error) {
+//
+// The helpers' errors are left to the gate, which reports them together with every
+// other mistake when it is built.
+func newServer(r *records) *server.MCPServer {
 	s := server.NewMCPServer(name, version,
 		server.WithTitle("Records"),
 		server.WithInstructions("Business records: customers, orders, invoices and products."),
@@ -45,11 +47,14 @@ func newServer(r *records) (*server.MCPServer, error) {
 	)
 	r.calls.Declare(serve.CompletePrompt)
 	r.calls.Declare(serve.CompleteResource)
-	return s, errors.Join(r.addTools(s), r.addResources(s), r.addPrompts(s))
+	r.addTools(s)
+	r.addResources(s)
+	r.addPrompts(s)
+	return s
 }
 
 // addTools registers the tools.
-func (r *records) addTools(s *server.MCPServer) error {
+func (r *records) addTools(s *server.MCPServer) {
 	selfOrUser := policydecl.AcceptFrom("self", "user")
 	table := mcp.WithString("table", mcp.Required(), mcp.Description("Name of the table"))
 
@@ -65,36 +70,34 @@ func (r *records) addTools(s *server.MCPServer) error {
 		readOnly(),
 	), r.calls.Tool("slow_scan", r.slowScan))
 
-	return errors.Join(
-		middleware.AddTool(s, mcp.NewTool("export_records",
-			mcp.WithDescription("Return a whole table as CSV."), table, readOnly(),
-		), selfOrUser, r.calls.Tool("export_records", r.exportRecords)),
+	middleware.AddTool(s, mcp.NewTool("export_records",
+		mcp.WithDescription("Return a whole table as CSV."), table, readOnly(),
+	), selfOrUser, r.calls.Tool("export_records", r.exportRecords))
 
-		middleware.AddTool(s, mcp.NewTool("delete_record",
-			mcp.WithDescription("Delete one record. Needs the role admin."),
-			mcp.WithString("id", mcp.Required(), mcp.Description("Id of the record")),
-			mcp.WithOpenWorldHintAnnotation(false),
-		), policydecl.AcceptFrom("user"), r.calls.Tool("delete_record", r.deleteRecord)),
+	middleware.AddTool(s, mcp.NewTool("delete_record",
+		mcp.WithDescription("Delete one record. Needs the role admin."),
+		mcp.WithString("id", mcp.Required(), mcp.Description("Id of the record")),
+		mcp.WithOpenWorldHintAnnotation(false),
+	), policydecl.AcceptFrom("user"), r.calls.Tool("delete_record", r.deleteRecord))
 
-		middleware.AddTool(s, mcp.NewTool("debug_dump",
-			mcp.WithDescription("Return the server's own state. Needs the role admin."), readOnly(),
-		), policydecl.AcceptFrom("host"), r.calls.Tool("debug_dump", r.debugDump)),
+	middleware.AddTool(s, mcp.NewTool("debug_dump",
+		mcp.WithDescription("Return the server's own state. Needs the role admin."), readOnly(),
+	), policydecl.AcceptFrom("host"), r.calls.Tool("debug_dump", r.debugDump))
 
-		middleware.AddTool(s, mcp.NewTool("report_records",
-			mcp.WithDescription("Sum up a table without showing its records."), table, readOnly(),
-			mcp.WithTaskSupport(mcp.TaskSupportOptional),
-		), selfOrUser, r.calls.Tool("report_records", r.reportRecords)),
+	middleware.AddTool(s, mcp.NewTool("report_records",
+		mcp.WithDescription("Sum up a table without showing its records."), table, readOnly(),
+		mcp.WithTaskSupport(mcp.TaskSupportOptional),
+	), selfOrUser, r.calls.Tool("report_records", r.reportRecords))
 
-		middleware.AddTaskTool(s, mcp.NewTool("archive_records",
-			mcp.WithDescription("Keep a compressed copy of a table."), table,
-			mcp.WithDestructiveHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(false),
-			mcp.WithTaskSupport(mcp.TaskSupportRequired),
-		), selfOrUser, r.calls.TaskTool("archive_records", r.archiveRecords)),
-	)
+	middleware.AddTaskTool(s, mcp.NewTool("archive_records",
+		mcp.WithDescription("Keep a compressed copy of a table."), table,
+		mcp.WithDestructiveHintAnnotation(false), mcp.WithOpenWorldHintAnnotation(false),
+		mcp.WithTaskSupport(mcp.TaskSupportRequired),
+	), selfOrUser, r.calls.TaskTool("archive_records", r.archiveRecords))
 }
 
 // addResources registers the resources and templates.
-func (r *records) addResources(s *server.MCPServer) error {
+func (r *records) addResources(s *server.MCPServer) {
 	selfOrUser := policydecl.AcceptFrom("self", "user")
 
 	customers := r.calls.Resource(customersURI, r.readRecords)
@@ -108,20 +111,18 @@ func (r *records) addResources(s *server.MCPServer) error {
 		mcp.WithTemplateDescription("A table (orders) as CSV, or one record (orders/o-1001) as JSON."),
 	), mostSpecific(customers, customer, others))
 
-	return errors.Join(
-		middleware.AddResource(s, mcp.NewResource(customersURI, "customers",
-			mcp.WithResourceDescription("All customers."), mcp.WithMIMEType("text/csv"),
-		), selfOrUser, customers),
+	middleware.AddResource(s, mcp.NewResource(customersURI, "customers",
+		mcp.WithResourceDescription("All customers."), mcp.WithMIMEType("text/csv"),
+	), selfOrUser, customers)
 
-		middleware.AddResourceTemplate(s, mcp.NewResourceTemplate(customerPattern, "customer",
-			mcp.WithTemplateDescription("One customer."), mcp.WithTemplateMIMEType("application/json"),
-		), selfOrUser, customer),
-	)
+	middleware.AddResourceTemplate(s, mcp.NewResourceTemplate(customerPattern, "customer",
+		mcp.WithTemplateDescription("One customer."), mcp.WithTemplateMIMEType("application/json"),
+	), selfOrUser, customer)
 }
 
 // addPrompts registers the prompt.
-func (r *records) addPrompts(s *server.MCPServer) error {
-	return middleware.AddPrompt(s, mcp.NewPrompt(summarizePrompt,
+func (r *records) addPrompts(s *server.MCPServer) {
+	middleware.AddPrompt(s, mcp.NewPrompt(summarizePrompt,
 		mcp.WithPromptDescription("Summarise one customer with orders and invoices."),
 		mcp.WithArgument("id", mcp.RequiredArgument(), mcp.ArgumentDescription("Id of the customer")),
 	), policydecl.AcceptFrom("user"), r.calls.Prompt(summarizePrompt, r.summarizeCustomer))

@@ -17,7 +17,7 @@ func Logger(w io.Writer, env Env, debug bool) *slog.Logger {
 		level = slog.LevelDebug
 	}
 	noColor, _ := env.LookupEnv("NO_COLOR")
-	return slog.New(tint.NewHandler(w, &tint.Options{
+	return slog.New(tint.NewTextHandler(w, &tint.Options{
 		Level:      level,
 		TimeFormat: time.TimeOnly,
 		NoColor:    noColor != "" || !isTerminal(w),
