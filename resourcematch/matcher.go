@@ -102,9 +102,13 @@ func (m *Matcher) match(dst []int, uri, short string, same int) (matches []int, 
 // readAll walks every reading of uri, and reports whether one of them matched
 // nothing. A reading and its folded form count as one.
 func (m *Matcher) readAll(sc *scratch, uri string) (bare bool, err error) {
-	var ok bool
-	if sc.readings, ok = closure(sc.readings[:0], uri, uriSteps); !ok {
-		return true, overBudget(uri)
+	if isOrdinary(uri) {
+		sc.readings = append(sc.readings[:0], uri)
+	} else {
+		var ok bool
+		if sc.readings, ok = closure(sc.readings[:0], uri, uriSteps); !ok {
+			return true, overBudget(uri)
+		}
 	}
 	for _, s := range sc.readings {
 		found := m.walk(sc, s)

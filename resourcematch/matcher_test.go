@@ -296,3 +296,31 @@ func TestMatchAllocs(t *testing.T) {
 		}
 	}
 }
+
+// A handler that joins what a template gives it to a directory does not care how many
+// slashes come first, so no number of them may lead past a policy (R2).
+func TestLeadingSlashes(t *testing.T) {
+	m := compile(t, []resourcematch.Entry{
+		{Kind: resourcematch.Template, Pattern: "repo://{+path}"},
+		{Kind: resourcematch.Prefix, Pattern: "repo://secret/"},
+		{Kind: resourcematch.Exact, Pattern: "repo://customers"},
+		{Kind: resourcematch.Template, Pattern: "memo:{+path}"},
+		{Kind: resourcematch.Prefix, Pattern: "memo:secret/"},
+		{Kind: resourcematch.Template, Pattern: "file:///{+path}"},
+		{Kind: resourcematch.Prefix, Pattern: "file:///secret/"},
+	})
+	for uri, want := range map[string]int{
+		"repo:///secret/key": 1, "repo:////secret/key": 1, "repo://%2Fsecret/key": 1, "repo://%2f%2Fsecret/key": 1, `repo://\secret/key`: 1, "repo://./secret/key": 1,
+		"repo:///customers": 2, "repo://%2fcustomers": 2, "repo:///customers?x": 2,
+		"memo:/secret/key": 4, "memo://secret/key": 4, "memo:///secret/key": 4, "memo:%2Fsecret/key": 4, "memo:%2F%2F%2Fsecret/key": 4,
+		"file:////secret/key": 6, "file:///%2Fsecret/key": 6,
+	} {
+		got, bare, err := m.Match(nil, uri)
+		if err != nil || bare || !slices.Contains(got, want) {
+			t.Errorf("%s: %v, bare %v, %v; want %d among them", uri, got, bare, err, want)
+		}
+	}
+	if got, bare, err := m.Match(nil, "file:///public/key"); err != nil || bare || len(got) != 1 {
+		t.Errorf("an ordinary file URI: %v, %v, %v", got, bare, err)
+	}
+}

@@ -27,7 +27,7 @@ type step func(string) string
 var uriSteps = []step{
 	decode, decodeHarmless,
 	resolveDots, resolveAllDots,
-	collapseSlashes, trimSlashes, dropParams, turnBackslashes,
+	collapseSlashes, trimRoot, trimSlashes, dropParams, turnBackslashes,
 	dropQuery, dropFragment,
 	dropFileAuthority, enterFileAuthority,
 }
@@ -38,7 +38,7 @@ var uriSteps = []step{
 var patternSteps = []step{
 	decode, decodeHarmless,
 	resolveDots, resolveAllDots,
-	collapseSlashes, trimSlashes, turnBackslashes,
+	collapseSlashes, trimRoot, enterAuthority, trimSlashes, turnBackslashes,
 }
 
 // closure appends to dst all that steps make of s, in any order and
@@ -46,9 +46,6 @@ var patternSteps = []step{
 // that is over budget.
 func closure(dst []string, s string, steps []step) (all []string, ok bool) {
 	dst = append(dst, s)
-	if isOrdinary(s) {
-		return dst, true
-	}
 	size := len(s)
 	for i := 0; i < len(dst); i++ {
 		for _, f := range steps {
@@ -91,7 +88,7 @@ func isOrdinary(s string) bool {
 				return false
 			}
 		case '/':
-			if i > root && (s[i-1] == '/' || i == len(s)-1) {
+			if i > root && (s[i-1] == '/' || i == len(s)-1) || i == root && root > 0 && !isFile(s) {
 				return false
 			}
 		}

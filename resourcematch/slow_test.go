@@ -98,6 +98,24 @@ func slowTrim(s string) string {
 	return s
 }
 
+// slowRootless drops the slashes behind the root, if something comes after them.
+func slowRootless(s string) string {
+	root, path := slowSplitRoot(s)
+	if t := strings.TrimLeft(path, "/"); root != "" && t != "" && !strings.EqualFold(root[:min(5, len(root))], "file:") {
+		return root + t
+	}
+	return s
+}
+
+// slowEntered puts "//" behind the scheme of a pattern that has none there.
+func slowEntered(s string) string {
+	root, path := slowSplitRoot(s)
+	if t := strings.TrimLeft(path, "/"); root != "" && t != "" && !strings.HasSuffix(root, "/") && !strings.EqualFold(root, "file:") {
+		return root + "//" + t
+	}
+	return s
+}
+
 func slowFold(s string) string {
 	head, path := slowSplitPath(s)
 	return slowEscape.ReplaceAllStringFunc(slowLower(head)+path, strings.ToUpper)
@@ -113,9 +131,11 @@ func slowSpell(s string) []string {
 	return []string{
 		slowDecode(s), slowDecodeHarmless(s),
 		head + slowDots(path), root + slowDots(rest), head + slowCollapse(path),
-		slowTrim(s), strings.Join(strings.Split(s, `\`), "/"),
+		slowTrim(s), slowRootless(s), strings.Join(strings.Split(s, `\`), "/"),
 	}
 }
+
+func slowSpellPattern(s string) []string { return append(slowSpell(s), slowEntered(s)) }
 
 func slowRead(s string) []string {
 	root, rest := slowSplitRoot(s)
@@ -198,6 +218,22 @@ func (p slowPattern) trimmed() slowPattern {
 	return q
 }
 
+// rooted takes the steps at the root.
+func (p slowPattern) rooted() slowPattern {
+	q := p.mapped(func(s string) string { return s })
+	root, path := slowSplitRoot(q.lits[0])
+	switch {
+	case root == "" || strings.EqualFold(root[:min(5, len(root))], "file:"):
+	case strings.HasSuffix(root, ":"):
+		q.lits[0] = slowEntered(q.lits[0])
+	case len(q.lits) > 1 && strings.Trim(path, "/") == "":
+		q.lits[0] = root
+	default:
+		q.lits[0] = slowRootless(q.lits[0])
+	}
+	return q
+}
+
 // folded folds letter by letter: the authority begins behind "://" in the first
 // literal and ends at the first delimiter in any, or in the wildcard behind the
 // literal with index reach.
@@ -248,7 +284,7 @@ func slowTemplates(text string) []slowPattern {
 		p := all[i]
 		for _, q := range []slowPattern{
 			p.mapped(slowDecode), p.mapped(slowDecodeHarmless),
-			p.mapped(func(s string) string { return strings.ReplaceAll(s, `\`, "/") }), p.trimmed(),
+			p.mapped(func(s string) string { return strings.ReplaceAll(s, `\`, "/") }), p.trimmed(), p.rooted(),
 		} {
 			if !slices.ContainsFunc(all, func(r slowPattern) bool {
 				return slices.Equal(q.lits, r.lits) && slices.Equal(q.any, r.any)
@@ -285,7 +321,7 @@ func slowGoverns(e resourcematch.Entry, r string) bool {
 		return false
 	}
 	uri := slowBefore.FindString(e.Pattern)
-	spellings, _ := slowClosure(uri, slowSpell)
+	spellings, _ := slowClosure(uri, slowSpellPattern)
 	for p := range spellings {
 		for _, p := range []string{p, slowFold(p)} {
 			if e.Kind == resourcematch.Prefix && strings.HasSuffix(p, "/") {

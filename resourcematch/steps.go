@@ -137,6 +137,34 @@ func collapseSlashes(s string) string {
 	return string(b)
 }
 
+// trimRoot removes the empty segments at the start, where the authority would stand,
+// unless nothing else is left: a handler of records://{+path} that joins the path to a
+// directory reads records:///a and records://%2Fa as records://a. In a URI of the
+// scheme file an empty authority is the usual one.
+func trimRoot(s string) string {
+	root := rootEnd(s)
+	if root == 0 || root == len(s) || s[root] != '/' || isFile(s) {
+		return s
+	}
+	if t := strings.TrimLeft(s[root:], "/"); t != "" {
+		return s[:root] + t
+	}
+	return s
+}
+
+// enterAuthority spells a pattern without authority as if its first segment were
+// one: a handler of memo:{+path} reads memo://a as memo:a.
+func enterAuthority(s string) string {
+	colon := schemeEnd(s)
+	if colon < 0 || isFile(s) || strings.HasPrefix(s[colon+1:], "//") {
+		return s
+	}
+	if t := strings.TrimLeft(s[colon+1:], "/"); t != "" {
+		return s[:colon] + "://" + t
+	}
+	return s
+}
+
 // trimSlashes removes the empty segments at the end, unless nothing else is
 // left.
 func trimSlashes(s string) string {

@@ -188,7 +188,7 @@ func isVarspec(s string) bool {
 func tokenClosure(tokens []token) ([][]token, *flowerrors.ConfigError) {
 	steps := []func([]token) []token{
 		eachLiteral(decode), eachLiteral(decodeHarmless), eachLiteral(turnBackslashes),
-		trimTokens,
+		rootTokens, trimTokens,
 	}
 	out := [][]token{tokens}
 	for i := 0; i < len(out); i++ {
@@ -229,6 +229,26 @@ func eachLiteral(f step) func([]token) []token {
 		}
 		return out
 	}
+}
+
+// rootTokens takes the steps at the root of a template: trimRoot, and
+// enterAuthority where there is anything to enter.
+func rootTokens(tokens []token) []token {
+	if len(tokens) == 0 || tokens[0].wild != literal {
+		return tokens
+	}
+	out := slices.Clone(tokens)
+	lit := out[0].lit
+	switch root := rootEnd(lit); {
+	case root == 0 || isFile(lit):
+	case lit[root-1] == ':':
+		out[0].lit = enterAuthority(lit)
+	case len(tokens) > 1 && strings.TrimLeft(lit[root:], "/") == "":
+		out[0].lit = lit[:root] // what the expression yields comes first
+	default:
+		out[0].lit = trimRoot(lit)
+	}
+	return out
 }
 
 // trimTokens removes the slashes at the end, as [trimSlashes] does.
