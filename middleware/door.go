@@ -178,6 +178,9 @@ func (g *Gate) errorObject(o outcome) []byte {
 	case reject:
 		return plainError(mcp.INVALID_PARAMS, o.problem)
 	}
+	if !o.logged {
+		g.logFault(context.Background(), about{}, errUnseen)
+	}
 	return plainError(mcp.INTERNAL_ERROR, string(errBroken))
 }
 

@@ -79,6 +79,7 @@ type outcome struct {
 	fate      fate
 	violation *flowerrors.Violation // of refuse
 	problem   string                // of reject
+	logged    bool                  // of fail: the operator knows why
 }
 
 // outcome applies the one rule of the way out (G3): refused and any result, or any
@@ -99,18 +100,20 @@ func (e *entry) outcome(kind wire.Kind) outcome {
 	case !e.gated:
 		return outcome{}
 	case e.faulty:
-		return outcome{fate: fail}
+		return outcome{fate: fail, logged: true}
 	case e.refusal != nil:
 		return outcome{fate: refuse, violation: e.refusal}
 	case e.problem != "":
 		return outcome{fate: reject, problem: e.problem}
-	case e.doorOnly:
-		return outcome{}
 	}
-	if r := e.rec.Load(); r != nil {
-		return r.outcome(kind, held)
+	r := e.rec.Load()
+	switch {
+	case r == nil && e.doorOnly, r != nil && e.doorOnly && r.state() == undecided:
+		return outcome{} // the door has let it through
+	case r == nil:
+		return held
 	}
-	return held
+	return r.outcome(kind, held)
 }
 
 // singleEdge is a transport that carries one request, so one answer: a POST, or a
@@ -176,22 +179,25 @@ func unbound(group []*entry, about about) *entry {
 }
 
 // answer returns what becomes of an answer, and the id that replaces mcp-go's in
-// one of our own: that of the request that the door saw last.
-func (s *singleEdge) answer(kind wire.Kind) (o outcome, rawID []byte) {
+// one of our own: that of the request that the door saw last, or else the answer's.
+func (s *singleEdge) answer(resp wire.Response) (o outcome, rawID []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o, rawID = s.first.outcome(kind), s.first.rawID
+	o, rawID = s.first.outcome(resp.Kind), s.first.rawID
 	for _, e := range s.more {
-		if next := e.outcome(kind); next.fate > o.fate {
+		if next := e.outcome(resp.Kind); next.fate > o.fate {
 			o = next
 		}
 		rawID = e.rawID
+	}
+	if rawID == nil {
+		rawID = resp.ID
 	}
 	return o, rawID
 }
 
 // free reports that nothing on the way out needs to look at the answer.
 func (s *singleEdge) free() bool {
-	o, _ := s.answer(wire.Result)
+	o, _ := s.answer(wire.Response{Kind: wire.Result})
 	return o.fate == pass
 }

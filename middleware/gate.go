@@ -37,6 +37,9 @@ type Gate struct {
 	// A middleware of tools was seen behind the gate's. mcp-go's lock for that
 	// list is held only where tools run at once, so calls as tasks ask here.
 	chainBroken atomic.Bool
+
+	// The author has prompt filters, so a prompt may be hidden.
+	hidesPrompts bool
 }
 
 // New validates the configuration and every policy declared so far, and puts the
@@ -72,7 +75,7 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 	errs := append([]error{cfg.check(), err}, r.faults...)
 	r.base = policydecl.Config{URI: cfg.URI, Default: cfg.Default, Matchers: maps.Clone(cfg.Matchers), MatcherBudget: cfg.MatcherBudget}
 	r.adopt(s)
-	set, err := r.compile(true)
+	set, err := r.compile(r.targets(true))
 	errs = append(errs, err, r.checkDeclarations(s, set))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -89,8 +92,13 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 			return nil, err
 		}
 	}
-	r.compiled.Store(set)
+	if err := r.recompile(); err != nil {
+		return nil, err
+	}
 	r.gate = g
+	if !g.off() {
+		r.live.Store(g)
+	}
 	return g, nil
 }
 
@@ -120,27 +128,21 @@ func (g *Gate) install(next tracing.MetaPropagator) error {
 	return nil
 }
 
-// adopt takes over the policies that resources and prompts of s carry in their
-// _meta without a helper's help, so that they govern completions and subscriptions
-// too. The caller holds r.mu.
+// adopt takes over the policies that resources of s carry in their _meta without a
+// helper's help. The declaration in force is the one that is published, so its policy
+// counts, whatever a helper was told about the same URI before. The caller holds r.mu.
 func (r *registry) adopt(s *server.MCPServer) {
-	take := func(kind policydecl.TargetKind, name string, meta *mcp.Meta) {
-		t := target{kind, name, helper}
-		p, err := declared(meta)
-		if err != nil || p.IsZero() || !r.lookup(t).IsZero() {
-			return // checkDeclarations reports the error
-		}
-		r.byName.Store(t, p)
-		if kind == policydecl.Resource {
-			r.order = append(r.order, t)
-		}
-	}
 	resources := s.ListResources()
 	for _, uri := range slices.Sorted(maps.Keys(resources)) {
-		take(policydecl.Resource, uri, resources[uri].Resource.Meta)
-	}
-	for name, prompt := range s.ListPrompts() {
-		take(policydecl.Prompt, name, prompt.Prompt.Meta)
+		t := target{policydecl.Resource, uri, helper}
+		p, err := declared(resources[uri].Resource.Meta)
+		if err != nil || p.IsZero() {
+			continue // checkDeclarations reports the error
+		}
+		if r.lookup(t).IsZero() {
+			r.order = append(r.order, t)
+		}
+		r.byName.Store(t, p)
 	}
 }
 
@@ -167,14 +169,25 @@ func (r *registry) checkDeclarations(s *server.MCPServer, set *policydecl.Set) e
 	for _, name := range slices.Sorted(maps.Keys(prompts)) {
 		check(policydecl.Prompt, name, prompts[name].Prompt.Meta)
 	}
-	templates, err := templatesWithPolicy(s)
-	errs = append(errs, err)
-	for _, name := range templates {
-		if r.lookup(target{policydecl.Template, name, helper}).IsZero() {
-			errs = append(errs, &flowerrors.ConfigError{
-				Path: targetPath(policydecl.Template, name), Reason: flowerrors.ReasonUnsupported,
-				Detail: "its _meta holds a policy that the gate would not enforce", Hint: "register it with middleware.AddResourceTemplate",
-			})
+	for _, hidden := range []struct {
+		field, decl string
+		kind        policydecl.TargetKind
+		origin      origin
+		helper      string
+	}{
+		{fieldTemplates, "template", policydecl.Template, helper, "AddResourceTemplate"},
+		{fieldTaskTools, "Tool", policydecl.Tool, taskHelper, "AddTaskTool"},
+	} {
+		names, err := namesWithPolicy(s, hidden.field, hidden.decl)
+		errs = append(errs, err)
+		for _, name := range names {
+			if r.lookup(target{hidden.kind, name, hidden.origin}).IsZero() {
+				errs = append(errs, &flowerrors.ConfigError{
+					Path: targetPath(hidden.kind, name), Reason: flowerrors.ReasonUnsupported,
+					Detail: "its _meta holds a policy that New cannot check, because mcp-go does not show it",
+					Hint:   "register it with middleware." + hidden.helper,
+				})
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -80,7 +80,8 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	out := &responseWriter{
 		ResponseWriter: w, gate: h.gate,
-		modern: mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
+		modern:     mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)),
+		connection: w.Header()["Connection"], cacheControl: w.Header()["Cache-Control"],
 	}
 	r = r.WithContext(h.gate.withEdge(r.Context(), &out.edge))
 	if !h.gate.hooksIntact() {
@@ -132,7 +133,7 @@ func (g *Gate) standIn(ctx context.Context, msg []byte, e edge) (answer []byte, 
 		return nil, false
 	}
 	g.logFault(ctx, aboutRequest(&req), errHooks)
-	return g.appendAnswer(nil, req.ID, outcome{fate: fail}), true
+	return g.appendAnswer(nil, req.ID, outcome{fate: fail, logged: true}), true
 }
 
 // Shutdown stops the server as server.StreamableHTTPServer.Shutdown does.

@@ -50,7 +50,7 @@ func (t *inProcess) SendRequest(ctx context.Context, request transport.JSONRPCRe
 			return nil, err
 		}
 		if _, refused := t.gate.standIn(ctx, msg, edge); refused {
-			return t.gate.inProcessError(request.ID, outcome{fate: fail})
+			return t.gate.inProcessError(request.ID, outcome{fate: fail, logged: true})
 		}
 	}
 	resp, err := t.Interface.SendRequest(t.gate.withEdge(ctx, edge), request)
@@ -61,7 +61,7 @@ func (t *inProcess) SendRequest(ctx context.Context, request transport.JSONRPCRe
 	if resp.Error != nil {
 		kind = wire.Error
 	}
-	if o, _ := edge.answer(kind); o.fate != pass {
+	if o, _ := edge.answer(wire.Response{Kind: kind}); o.fate != pass {
 		return t.gate.inProcessError(request.ID, o)
 	}
 	return resp, nil

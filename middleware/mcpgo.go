@@ -94,23 +94,26 @@ func hasMetaPropagator(s *server.MCPServer) (bool, error) {
 	return !f.IsNil(), nil
 }
 
-// fieldTemplates is the unexported map of resource templates, which has no getter.
-const fieldTemplates = "resourceTemplates"
+// Unexported maps of declarations that have no getter.
+const (
+	fieldTemplates = "resourceTemplates"
+	fieldTaskTools = "taskTools"
+)
 
-// templatesWithPolicy returns the templates of s whose _meta holds a policy. Nobody
-// else can reach s yet.
-func templatesWithPolicy(s *server.MCPServer) ([]string, error) {
-	m := reflect.ValueOf(s).Elem().FieldByName(fieldTemplates)
+// namesWithPolicy returns the keys of a map of s whose declarations, in the field
+// decl of its elements, hold a policy in their _meta. Nobody else can reach s yet.
+func namesWithPolicy(s *server.MCPServer, field, decl string) ([]string, error) {
+	m := reflect.ValueOf(s).Elem().FieldByName(field)
 	if !m.IsValid() || m.Kind() != reflect.Map || m.Type().Key().Kind() != reflect.String || m.Type().Elem().Kind() != reflect.Struct {
-		return nil, unknownVersion(fieldTemplates)
+		return nil, unknownVersion(field)
+	}
+	d, ok := m.Type().Elem().FieldByName(decl)
+	if !ok || d.Type != reflect.TypeFor[mcp.ResourceTemplate]() && d.Type != reflect.TypeFor[mcp.Tool]() {
+		return nil, unknownVersion(field)
 	}
 	var names []string
 	for _, key := range m.MapKeys() {
-		template := m.MapIndex(key).FieldByName("template")
-		if !template.IsValid() || template.Type() != reflect.TypeFor[mcp.ResourceTemplate]() {
-			return nil, unknownVersion(fieldTemplates)
-		}
-		meta := template.FieldByName("Meta")
+		meta := m.MapIndex(key).FieldByIndex(d.Index).FieldByName("Meta")
 		if meta.IsNil() {
 			continue
 		}
@@ -135,11 +138,7 @@ func hasEventStore(h *server.StreamableHTTPServer) (bool, error) {
 type hookSeams struct {
 	hooks *server.Hooks
 
-	init     int
-	call     int
-	read     int
-	prompt   int
-	complete int
+	init, call, read, prompt, complete, subscribe, listen int
 }
 
 // installHooks appends the gate's hooks. Appending makes each the last of its
@@ -153,6 +152,7 @@ func (g *Gate) installHooks() {
 	g.hooks = hookSeams{
 		hooks: h, init: len(h.OnRequestInitialization), call: len(h.OnBeforeCallTool),
 		read: len(h.OnBeforeReadResource), prompt: len(h.OnBeforeGetPrompt), complete: len(h.OnBeforeComplete),
+		subscribe: len(h.OnBeforeSubscribe), listen: len(h.OnBeforeSubscriptionsListen),
 	}
 	h.AddOnRegisterSession(g.joinSession)
 	h.AddOnRequestInitialization(g.door)
@@ -160,9 +160,10 @@ func (g *Gate) installHooks() {
 	h.AddBeforeReadResource(g.beforeReadResource)
 	h.AddBeforeGetPrompt(g.beforeGetPrompt)
 	h.AddBeforeComplete(g.beforeComplete)
+	h.AddBeforeSubscribe(g.beforeSubscribe)
+	h.AddBeforeSubscriptionsListen(g.beforeListen)
 	h.AddAfterListResources(g.afterListResources)
 	h.AddAfterListResourceTemplates(g.afterListTemplates)
-	h.AddAfterListPrompts(g.afterListPrompts)
 }
 
 // hooksIntact reports whether mcp-go still runs the gate's hooks, and runs them
@@ -174,16 +175,19 @@ func (g *Gate) hooksIntact() bool {
 		lastFrom(h.OnBeforeCallTool, g.hooks.call, g.codes.call) &&
 		lastFrom(h.OnBeforeReadResource, g.hooks.read, g.codes.read) &&
 		lastFrom(h.OnBeforeGetPrompt, g.hooks.prompt, g.codes.prompt) &&
-		lastFrom(h.OnBeforeComplete, g.hooks.complete, g.codes.complete)
+		lastFrom(h.OnBeforeComplete, g.hooks.complete, g.codes.complete) &&
+		lastFrom(h.OnBeforeSubscribe, g.hooks.subscribe, g.codes.subscribe) &&
+		lastFrom(h.OnBeforeSubscriptionsListen, g.hooks.listen, g.codes.listen)
 }
 
 // hookCodes holds the code pointers of the gate's hooks.
-type hookCodes struct{ door, call, read, prompt, complete uintptr }
+type hookCodes struct{ door, call, read, prompt, complete, subscribe, listen uintptr }
 
 func (g *Gate) hookCodes() hookCodes {
 	return hookCodes{
 		door: codePointer(g.door), call: codePointer(g.beforeCallTool), read: codePointer(g.beforeReadResource),
 		prompt: codePointer(g.beforeGetPrompt), complete: codePointer(g.beforeComplete),
+		subscribe: codePointer(g.beforeSubscribe), listen: codePointer(g.beforeListen),
 	}
 }
 
@@ -231,6 +235,8 @@ func (g *Gate) installChains() error {
 	server.WithToolHandlerMiddleware(g.guardTool)(g.server)
 	server.WithResourceHandlerMiddleware(g.guardResource)(g.server)
 	server.WithPromptHandlerMiddleware(g.guardPrompt)(g.server)
+	_, alone := g.chains.promptFilters.last(g.server)
+	g.hidesPrompts = !alone
 	for _, m := range []seam{g.chains.toolFilters, g.chains.promptFilters, g.chains.tools, g.chains.resources, g.chains.prompts} {
 		if last, _ := m.last(g.server); !last {
 			return unknownVersion(m.field)

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -10,10 +11,10 @@ import (
 )
 
 // What is published is enforced (D4), also where an author writes a policy into the
-// _meta of a resource, template or prompt by hand and adds it with mcp-go's own methods
-// while the gate serves. mcp-go shows such a declaration to nobody until it is listed,
-// which is when its policy becomes public; so that is when the gate takes it over.
-// Tools need no such help: their declaration is at hand whenever they run.
+// _meta of a resource or template by hand and adds it with mcp-go's own methods while
+// the gate serves. mcp-go shows such a declaration to nobody until it is listed, which
+// is when its policy becomes public; so that is when the gate takes it over. Tools and
+// prompts need no such help: their declaration is at hand whenever they run.
 
 func (g *Gate) afterListResources(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
 	if server.ServerFromContext(ctx) != g.server {
@@ -51,15 +52,6 @@ func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourc
 	}
 }
 
-func (g *Gate) afterListPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, result *mcp.ListPromptsResult) {
-	if server.ServerFromContext(ctx) != g.server {
-		return
-	}
-	for i := range result.Prompts {
-		g.adoptListed(ctx, policydecl.Prompt, result.Prompts[i].Name, result.Prompts[i].Meta)
-	}
-}
-
 // adoptListed takes over the policy of a declaration that was just listed, unless it
 // is known. A mistake in it cannot stop the server any more, so the operator is told.
 func (g *Gate) adoptListed(ctx context.Context, kind policydecl.TargetKind, name string, meta *mcp.Meta) {
@@ -67,15 +59,15 @@ func (g *Gate) adoptListed(ctx context.Context, kind policydecl.TargetKind, name
 		return
 	}
 	t := target{kind, name, helper}
-	if !g.reg.lookup(t).IsZero() {
-		return
-	}
 	p, err := declared(meta)
 	if err == nil {
 		err = checkPolicy(g.reg, kind, name, p)
 	}
 	if err == nil {
-		err = g.reg.declare(t, p, func() bool { return true })
+		if known := g.reg.lookup(t); slices.Equal(known.Tokens(), p.Tokens()) && !known.IsZero() {
+			return
+		}
+		err = g.reg.declare(t, p, func() bool { return false })
 	}
 	if err != nil {
 		g.logFault(ctx, about{target: name}, err)

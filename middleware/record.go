@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/tracing"
@@ -44,6 +45,9 @@ type record struct {
 	applied   bool // a seam has refused because of the verdict
 	violation *flowerrors.Violation
 	problem   string // what is invalid
+
+	judgedBy atomic.Pointer[policydecl.Set] // that has judged the URI last
+	discreet bool                           // the refusal shows no policy; set before the verdict
 }
 
 // recordKey finds a gate's own record in a context.
@@ -141,17 +145,25 @@ func (r *record) judge(policies ...policydecl.Policy) verdict {
 	if v := r.state(); v > accepted {
 		return v
 	}
-	d := r.gate.set().Decide(r.Context, &r.label, policies...)
+	ctx := r.Context
+	if r.wantsTask() {
+		ctx = context.WithoutCancel(ctx) // a task outlives its request
+	}
+	d := r.gate.set().Decide(ctx, &r.label, policies...)
 	// The base answer is yes: this is the latest seam, so the server has said
 	// so; what it says later, the way out keeps (P9, G1).
 	if policydecl.Restrict(true, d) {
 		return r.settle(accepted, nil, "")
 	}
-	if r.Context.Err() != nil {
+	if ctx.Err() != nil {
 		return r.settle(invalid, nil, errCancelled.Error())
 	}
-	r.gate.logRefusal(r.Context, r.about(), r.label.Class(), d)
-	return r.settle(refused, d.Violation(), "")
+	r.gate.logRefusal(ctx, r.about(), r.label.Class(), d)
+	violation := d.Violation()
+	if r.discreet {
+		violation = &flowerrors.Violation{}
+	}
+	return r.settle(refused, violation, "")
 }
 
 // settle takes over a verdict unless the one in force is stricter, and returns the
@@ -219,7 +231,7 @@ func (r *record) outcome(kind wire.Kind, held outcome) outcome {
 	case invalid:
 		return outcome{fate: reject, problem: r.problem}
 	}
-	return outcome{fate: fail}
+	return outcome{fate: fail, logged: true}
 }
 
 // seamError is what a seam returns to mcp-go. On a wrapped transport the way

@@ -19,13 +19,13 @@ import (
 // all helpers it may be called from any goroutine, before the gate is built and while
 // it serves; see "Declaring policies" in the package documentation.
 func AddTool(s *server.MCPServer, tool mcp.Tool, policy policydecl.Policy, handler server.ToolHandlerFunc) error {
-	return addTool(s, &tool, policy, helper, func() { s.AddTool(tool, handler) })
+	return addTool(s, &tool, policy, helper, func() { s.AddTool(tool, wrapTool(registryOf(s), tool.Name, policy, handler)) })
 }
 
 // AddTaskTool registers a tool that runs as a task, with its policy, as [AddTool]
 // does. A refused call creates no task.
 func AddTaskTool(s *server.MCPServer, tool mcp.Tool, policy policydecl.Policy, handler server.TaskToolHandlerFunc) error {
-	return addTool(s, &tool, policy, taskHelper, func() { s.AddTaskTool(tool, handler) })
+	return addTool(s, &tool, policy, taskHelper, func() { s.AddTaskTool(tool, wrapTaskTool(registryOf(s), tool.Name, policy, handler)) })
 }
 
 func addTool(s *server.MCPServer, tool *mcp.Tool, policy policydecl.Policy, o origin, add func()) error {
@@ -33,8 +33,7 @@ func addTool(s *server.MCPServer, tool *mcp.Tool, policy policydecl.Policy, o or
 }
 
 // AddPrompt registers a prompt with its policy, as [AddTool] does a tool. The policy
-// also governs completions that refer to the prompt, for which it outlives the prompt,
-// because mcp-go completes for prompts that do not exist.
+// also governs completions that refer to the prompt.
 func AddPrompt(s *server.MCPServer, prompt mcp.Prompt, policy policydecl.Policy, handler server.PromptHandlerFunc) error {
 	return register(s, target{policydecl.Prompt, prompt.Name, helper}, &prompt.Meta, policy, func() { s.AddPrompt(prompt, handler) })
 }
@@ -43,12 +42,15 @@ func AddPrompt(s *server.MCPServer, prompt mcp.Prompt, policy policydecl.Policy,
 // policy governs reads of its URI, subscriptions to it and completions that refer to
 // it, in every spelling (R2). It stays in force for the URI when the resource is
 // removed, because a template may still answer there; declaring the URI again, or
-// [Govern], replaces it then.
+// [Govern], replaces it then. What is registered without a helper has to be accepted by
+// the default besides, whatever policy was declared for its URI before.
 //
 // Once there is a gate, each declaration of a resource or template compiles all of
 // them anew, so add many of them before.
 func AddResource(s *server.MCPServer, resource mcp.Resource, policy policydecl.Policy, handler server.ResourceHandlerFunc) error {
-	return register(s, target{policydecl.Resource, resource.URI, helper}, &resource.Meta, policy, func() { s.AddResource(resource, handler) })
+	return register(s, target{policydecl.Resource, resource.URI, helper}, &resource.Meta, policy, func() {
+		s.AddResource(resource, wrapResource(registryOf(s), policy, handler))
+	})
 }
 
 // AddResourceTemplate registers a resource template with its policy, as
@@ -59,7 +61,10 @@ func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, pol
 	if err != nil {
 		return registryOf(s).note(err)
 	}
-	return register(s, target{policydecl.Template, raw, helper}, &template.Meta, policy, func() { s.AddResourceTemplate(template, handler) })
+	return register(s, target{policydecl.Template, raw, helper}, &template.Meta, policy, func() {
+		handler := server.ResourceHandlerFunc(handler)
+		s.AddResourceTemplate(template, server.ResourceTemplateHandlerFunc(wrapResource(registryOf(s), policy, handler)))
+	})
 }
 
 // register records the policy of a declaration, puts it into the declaration's _meta
@@ -68,7 +73,9 @@ func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, pol
 func register(s *server.MCPServer, t target, meta **mcp.Meta, policy policydecl.Policy, add func()) error {
 	reg := registryOf(s)
 	with, err := attachPolicy(reg, t.kind, t.name, *meta, policy)
-	if err == nil && !policy.IsZero() {
+	if err == nil && policy.IsZero() {
+		err = reg.withdraw(t)
+	} else if err == nil {
 		err = reg.declare(t, policy, func() bool { return isRegistered(s, t.kind, t.name) })
 	}
 	if err != nil {
@@ -93,23 +100,25 @@ func rawTemplate(t mcp.ResourceTemplate) (string, error) {
 // policy the session's tool has that of the global tool of the same name. Besides
 // the errors of the package it returns those of server.AddSessionTool.
 func AddSessionTool(s *server.MCPServer, sessionID string, tool mcp.Tool, policy policydecl.Policy, handler server.ToolHandlerFunc) error {
-	meta, err := attachPolicy(registryOf(s), policydecl.Tool, tool.Name, tool.Meta, policy)
+	reg := registryOf(s)
+	meta, err := attachPolicy(reg, policydecl.Tool, tool.Name, tool.Meta, policy)
 	if err != nil {
 		return err
 	}
 	tool.Meta = meta
-	return s.AddSessionTool(sessionID, tool, handler)
+	return s.AddSessionTool(sessionID, tool, wrapTool(reg, tool.Name, policy, handler))
 }
 
 // AddSessionResource registers a resource for one session, with its policy,
 // which counts beside those that the server has for the same URI.
 func AddSessionResource(s *server.MCPServer, sessionID string, resource mcp.Resource, policy policydecl.Policy, handler server.ResourceHandlerFunc) error {
-	meta, err := attachPolicy(registryOf(s), policydecl.Resource, resource.URI, resource.Meta, policy)
+	reg := registryOf(s)
+	meta, err := attachPolicy(reg, policydecl.Resource, resource.URI, resource.Meta, policy)
 	if err != nil {
 		return err
 	}
 	resource.Meta = meta
-	return s.AddSessionResource(sessionID, resource, handler)
+	return s.AddSessionResource(sessionID, resource, wrapResource(reg, policy, handler))
 }
 
 // AddSessionResourceTemplate registers a resource template for one session, with
@@ -119,12 +128,14 @@ func AddSessionResourceTemplate(s *server.MCPServer, sessionID string, template 
 	if err != nil {
 		return err
 	}
-	meta, err := attachPolicy(registryOf(s), policydecl.Template, raw, template.Meta, policy)
+	reg := registryOf(s)
+	meta, err := attachPolicy(reg, policydecl.Template, raw, template.Meta, policy)
 	if err != nil {
 		return err
 	}
 	template.Meta = meta
-	return s.AddSessionResourceTemplate(sessionID, template, handler)
+	wrapped := wrapResource(reg, policy, server.ResourceHandlerFunc(handler))
+	return s.AddSessionResourceTemplate(sessionID, template, server.ResourceTemplateHandlerFunc(wrapped))
 }
 
 // Govern gives a policy to something that is registered elsewhere or not at all:

@@ -30,6 +30,8 @@ type registry struct {
 	base   policydecl.Config // what Compile needs besides the targets
 
 	compiled atomic.Pointer[policydecl.Set] // nil until there is a gate
+	governed atomic.Pointer[policydecl.Set] // the same with what Govern has set alone
+	live     atomic.Pointer[Gate]           // a gate that enforces
 }
 
 // target is what a policy is about, and who said so.
@@ -119,15 +121,49 @@ func (r *registry) declare(t target, p policydecl.Policy, registered func() bool
 	if r.gate == nil {
 		return nil
 	}
-	set, err := r.compile(false)
-	if err == nil {
-		r.compiled.Store(set)
-	} else if before.IsZero() {
+	err := r.recompile()
+	if err != nil && before.IsZero() {
 		r.forget(t)
-	} else {
+	} else if err != nil {
 		r.byName.Store(t, before)
 	}
 	return err
+}
+
+// withdraw takes back what helpers were told about a target, which is now left to the
+// default.
+func (r *registry) withdraw(t target) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := false
+	for _, o := range []origin{helper, taskHelper} {
+		if earlier := (target{t.kind, t.name, o}); !r.lookup(earlier).IsZero() {
+			r.forget(earlier)
+			changed = true
+		}
+	}
+	if !changed || r.gate == nil {
+		return nil
+	}
+	return r.recompile()
+}
+
+// recompile puts the declarations of resources in force, whole or not at all. The
+// caller holds r.mu.
+func (r *registry) recompile() error {
+	set, err := r.compile(r.targets(false))
+	if err != nil {
+		return err
+	}
+	governed, err := r.compile(slices.DeleteFunc(r.targets(false), func(d policydecl.Declaration) bool {
+		return r.lookup(target{d.Kind, d.Name, byGovern}).IsZero()
+	}))
+	if err != nil {
+		return err
+	}
+	r.compiled.Store(set)
+	r.governed.Store(governed)
+	return nil
 }
 
 // forget drops a declaration. The caller holds r.mu.
@@ -136,11 +172,10 @@ func (r *registry) forget(t target) {
 	r.order = slices.DeleteFunc(r.order, func(have target) bool { return have == t })
 }
 
-// compile builds the set of everything declared. With all, tools and prompts are
-// in it too, so that their mistakes are among the errors. The caller holds r.mu.
-func (r *registry) compile(all bool) (*policydecl.Set, error) {
+// compile builds a set of declarations. The caller holds r.mu.
+func (r *registry) compile(targets []policydecl.Declaration) (*policydecl.Set, error) {
 	cfg := r.base
-	cfg.Targets = r.targets(all)
+	cfg.Targets = targets
 	return policydecl.Compile(cfg)
 }
 
@@ -164,7 +199,9 @@ func (r *registry) note(err error) error {
 	return err
 }
 
-// targets lists the declarations for Compile. The caller holds r.mu.
+// targets lists the declarations for Compile: those of resources, and with all those
+// of tools and prompts too, so that their mistakes are among the errors. The caller
+// holds r.mu.
 func (r *registry) targets(all bool) []policydecl.Declaration {
 	list := r.order
 	if all {
@@ -187,7 +224,7 @@ func (r *registry) targets(all bool) []policydecl.Declaration {
 	return out
 }
 
-// set returns the compiled policies in force; a nil set refuses everything.
+// set returns the compiled policies in force. A nil set refuses everything.
 func (g *Gate) set() *policydecl.Set { return g.reg.compiled.Load() }
 
 // targetPath is where a declaration stands in an error.

@@ -17,6 +17,7 @@ var (
 	errChain     = errors.New("a filter or middleware was added after the gate; install flowgate last")
 	errNoRecord  = errors.New("the request has no record: the propagator of _meta was replaced; pass yours in Config.MetaPropagator")
 	errUnbound   = errors.New("the request reached a seam that its Before hook never announced")
+	errUnseen    = errors.New("an answer was on its way out whose request the door never saw, or nobody judged; a context function may have dropped the context")
 	errUndecided = errors.New("the request reached the handler's side without a verdict")
 )
 
@@ -118,7 +119,7 @@ func (g *Gate) filterTools(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
 	if i < 0 {
 		i = 0
 	}
-	asTask := r.wantsTask() && g.runsAsTask(ctx, call.target)
+	asTask := r.wantsTask() && (takesTasks(tools[i]) || g.runsAsTask(ctx, call.target))
 	if asTask && g.chainBroken.Load() {
 		r.fail(errChain) // the task would exist before guardTool could refuse
 	}
@@ -138,9 +139,10 @@ func (g *Gate) filterTools(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
 // without an ordinary handler does nothing else.
 func (g *Gate) runsAsTask(ctx context.Context, name string) bool {
 	tool, ok := g.syncTool(ctx, name)
-	if !ok {
-		return true
-	}
+	return !ok || takesTasks(tool)
+}
+
+func takesTasks(tool mcp.Tool) bool {
 	return tool.Execution != nil && (tool.Execution.TaskSupport == mcp.TaskSupportOptional || tool.Execution.TaskSupport == mcp.TaskSupportRequired)
 }
 
@@ -151,6 +153,12 @@ func (g *Gate) guardTool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 		g.chainBroken.Store(true)
 	}
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if r := g.recordOf(ctx); r != nil && r.wantsTask() {
+			// mcp-go has looked the tool up once more since the filter saw it.
+			if tool, ok := g.syncTool(ctx, r.about().target); ok {
+				g.judgeTool(ctx, r, tool, true)
+			}
+		}
 		if err := g.pass(ctx, mcp.MethodToolsCall, last); err != nil {
 			return nil, err
 		}
@@ -194,7 +202,9 @@ func (g *Gate) beforeReadResource(ctx context.Context, id any, req *mcp.ReadReso
 
 func (g *Gate) judgeURI(ctx context.Context, r *record, uri string) {
 	var buf [4]policydecl.Policy
-	policies, err := g.resourcePolicies(ctx, g.set(), buf[:0], uri)
+	set := g.set()
+	r.judgedBy.Store(set)
+	policies, err := g.resourcePolicies(ctx, set, buf[:0], uri)
 	r.judgeAll(policies, err)
 }
 
@@ -211,19 +221,43 @@ func (r *record) judgeAll(policies []policydecl.Policy, err error) {
 	}
 }
 
-// guardResource is the innermost middleware of every read. A middleware further
-// out may have changed the URI that the handler will see; then both must pass.
+// guardResource is the innermost middleware of every read. It judges once more what
+// may have changed since: the URI, by a middleware further out; the declarations; and
+// which handler mcp-go has found. One that no helper has registered is governed by the
+// default (P4), unless Govern has said otherwise.
 func (g *Gate) guardResource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
 	last, _ := g.chains.resources.last(g.server)
+	plain := codePointer(next) != ownResourceCode
 	return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		if r := g.recordOf(ctx); r != nil && req.Params.URI != r.about().target {
-			g.judgeURI(ctx, r, req.Params.URI)
+		if r := g.recordOf(ctx); r != nil {
+			if req.Params.URI != r.about().target || r.judgedBy.Load() != g.set() || hasOwnResources(ctx) {
+				g.judgeURI(ctx, r, req.Params.URI)
+			}
+			if plain && g.ungoverned(req.Params.URI) {
+				r.judge(policydecl.Policy{})
+			}
 		}
 		if err := g.pass(ctx, mcp.MethodResourcesRead, last); err != nil {
 			return nil, err
 		}
 		return next(ctx, req)
 	}
+}
+
+// ungoverned reports whether Govern has said nothing about some reading of uri.
+func (g *Gate) ungoverned(uri string) bool {
+	_, bare, err := g.reg.governed.Load().ResourceMatch(nil, uri)
+	return bare || err != nil
+}
+
+// hasOwnResources reports whether the session has resources or templates of its own.
+func hasOwnResources(ctx context.Context) bool {
+	session := server.ClientSessionFromContext(ctx)
+	if s, ok := session.(server.SessionWithResources); ok && len(s.GetSessionResources()) > 0 {
+		return true
+	}
+	s, ok := session.(server.SessionWithResourceTemplates)
+	return ok && len(s.GetSessionResourceTemplates()) > 0
 }
 
 // beforeGetPrompt announces a prompt to its record.
@@ -276,6 +310,50 @@ func (g *Gate) guardPrompt(next server.PromptHandlerFunc) server.PromptHandlerFu
 	}
 }
 
+// beforeSubscribe judges a subscription once more. The door has decided it already,
+// before anybody could count it; this is for a URI that a hook of the author's has
+// changed since. Without a URI mcp-go subscribes to nothing.
+func (g *Gate) beforeSubscribe(ctx context.Context, id any, req *mcp.SubscribeRequest) {
+	if server.ServerFromContext(ctx) != g.server {
+		return
+	}
+	r := g.recordOf(ctx)
+	if r == nil {
+		g.logFault(ctx, about{method: mcp.MethodResourcesSubscribe}, errNoRecord)
+		req.Params.URI = ""
+		return
+	}
+	r.bind(id, mcp.MethodResourcesSubscribe, req.Params.URI, false)
+	if req.Params.URI == "" {
+		return
+	}
+	if g.judgeURI(ctx, r, req.Params.URI); r.state() != accepted {
+		_ = r.apply()
+		req.Params.URI = ""
+	}
+}
+
+// beforeListen does the same for a listen stream.
+func (g *Gate) beforeListen(ctx context.Context, id any, req *mcp.SubscriptionsListenRequest) {
+	if server.ServerFromContext(ctx) != g.server {
+		return
+	}
+	r := g.recordOf(ctx)
+	if r == nil {
+		g.logFault(ctx, about{method: mcp.MethodSubscriptionsListen}, errNoRecord)
+		req.Params.Notifications = mcp.SubscriptionFilter{}
+		return
+	}
+	r.bind(id, mcp.MethodSubscriptionsListen, "", false)
+	for _, uri := range req.Params.Notifications.ResourceSubscriptions {
+		if g.judgeURI(ctx, r, uri); r.state() != accepted {
+			_ = r.apply()
+			req.Params.Notifications = mcp.SubscriptionFilter{}
+			return
+		}
+	}
+}
+
 // refusedRef takes the place of the reference of a refused completion. mcp-go
 // knows no such reference, so it answers with an error and asks no provider.
 type refusedRef struct{}
@@ -301,7 +379,10 @@ func (g *Gate) beforeComplete(ctx context.Context, id any, req *mcp.CompleteRequ
 	switch ref := req.Params.Ref.(type) {
 	case mcp.PromptReference:
 		r.bind(id, mcp.MethodCompletionComplete, ref.Name, false)
-		policies = append(policies, g.promptPolicyByName(ref.Name))
+		var p policydecl.Policy
+		p, err = g.promptPolicyByName(ref.Name)
+		policies = append(policies, p)
+		r.discreet = g.hidesPrompts // not to show the policy of a hidden prompt (G1)
 	case mcp.ResourceReference:
 		r.bind(id, mcp.MethodCompletionComplete, ref.URI, false)
 		policies, err = g.referencePolicies(ctx, g.set(), policies, ref.URI)

@@ -27,11 +27,9 @@ func selfTest() error {
 	cfg := Config{URI: "https://self-test.invalid/mcp", Logger: slog.New(slog.DiscardHandler)}
 	g := newGate(s, &cfg)
 	g.reg.base = policydecl.Config{URI: cfg.URI}
-	set, err := g.reg.compile(true)
-	if err != nil {
+	if err := g.reg.recompile(); err != nil {
 		return err
 	}
-	g.reg.compiled.Store(set)
 	if err := g.install(nil); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 // still take to be answered. mcp-go alone drops what it has not begun. It has to
 // suffice for a message of several megabytes on a slow machine, and it bounds how
 // long a server whose handler hangs outlives its client.
-const drainGrace = 30 * time.Second
+const drainGrace = 15 * time.Second
 
 // ServeStdio makes the gate for s and serves it on the process's standard input
 // and output until the input ends or SIGINT or SIGTERM arrives. It takes the place
@@ -47,7 +47,7 @@ func (g *Gate) ServeStdio(opts ...server.StdioOption) error {
 // call it once at a time.
 //
 // A last line without a line end counts, and requests that were read are answered
-// before Listen returns, for which they have half a minute.
+// before Listen returns, for which they have a quarter of a minute.
 func (g *Gate) Listen(ctx context.Context, in io.Reader, out io.Writer, opts ...server.StdioOption) error {
 	if !g.made() {
 		return errZeroGate

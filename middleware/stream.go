@@ -41,6 +41,7 @@ func (e *streamEdge) register(msg []byte) *entry {
 		ID      json.RawMessage `json:"id"`
 		Method  string          `json:"method"`
 		Result  json.RawMessage `json:"result"`
+		Error   json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(msg, &m) != nil || m.Method == "" || absent(m.ID) || !absent(m.Result) {
 		return nil // also a notification, or an answer of the client
@@ -53,10 +54,21 @@ func (e *streamEdge) register(msg []byte) *entry {
 	n.linger = func() { e.linger(n) }
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if len(e.pending[key]) == maxOneID {
+		return nil
+	}
 	e.pending[key] = append(e.pending[key], n)
-	e.waiting++
+	// With an error in it, mcp-go may take the message for an answer of the
+	// client's to a request of the server, and never answer itself.
+	if n.endless = !absent(m.Error); !n.endless {
+		e.waiting++
+	}
 	return n
 }
+
+// maxOneID is how many requests may be in flight under one id, which JSON-RPC
+// forbids to begin with. Beyond it an answer is held back.
+const maxOneID = 64
 
 // linger says that the request will be answered only when the connection ends, so
 // that nobody waits for it then.
@@ -95,8 +107,8 @@ func (e *streamEdge) open(rawID []byte, about about) *entry {
 			return n
 		}
 	}
-	if len(group) == 0 {
-		return nil // no answer of that id will leave
+	if len(group) == 0 || len(group) >= 2*maxOneID {
+		return nil // no answer of that id will leave, or too many want to
 	}
 	n := &entry{rawID: bytes.Clone(rawID), about: about, opened: true, extra: true}
 	e.pending[key] = append(group, n)

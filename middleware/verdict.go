@@ -78,25 +78,25 @@ func (g *Gate) promptPolicy(prompt mcp.Prompt) (policydecl.Policy, error) {
 	if err != nil || !p.IsZero() {
 		return p, flowerrors.Under(targetPath(policydecl.Prompt, prompt.Name), err)
 	}
-	if !g.reg.lookup(target{policydecl.Prompt, prompt.Name, helper}).IsZero() {
-		// A filter has dropped the policy, or the prompt was registered
-		// again without one. Only the whole list tells.
-		if real := g.server.ListPrompts()[prompt.Name]; real != nil {
-			if p, err = declared(real.Prompt.Meta); err != nil || !p.IsZero() {
-				return p, err
-			}
-		}
+	if g.hidesPrompts {
+		// A filter of the author's may have built the declaration anew.
+		return g.promptPolicyByName(prompt.Name)
 	}
 	return g.reg.lookup(target{policydecl.Prompt, prompt.Name, byGovern}), nil
 }
 
-// promptPolicyByName returns the policy of the prompt that a completion refers
-// to. There need be no such prompt: mcp-go asks the provider all the same.
-func (g *Gate) promptPolicyByName(name string) policydecl.Policy {
-	if p := g.reg.lookup(target{policydecl.Prompt, name, helper}); !p.IsZero() {
-		return p
+// promptPolicyByName returns the policy of the prompt as registered, which is also
+// that of completions that refer to it. There need be no such prompt: mcp-go asks the
+// provider all the same. mcp-go shows single prompts to nobody, so this looks through
+// all of them.
+func (g *Gate) promptPolicyByName(name string) (policydecl.Policy, error) {
+	if prompt := g.server.ListPrompts()[name]; prompt != nil {
+		p, err := declared(prompt.Prompt.Meta)
+		if err != nil || !p.IsZero() {
+			return p, flowerrors.Under(targetPath(policydecl.Prompt, name), err)
+		}
 	}
-	return g.reg.lookup(target{policydecl.Prompt, name, byGovern})
+	return g.reg.lookup(target{policydecl.Prompt, name, byGovern}), nil
 }
 
 // resourcePolicies appends every policy that governs a read of uri or a

@@ -22,6 +22,9 @@ type responseWriter struct {
 	edge   singleEdge
 	modern bool // the request says that it is of the 2026-07-28 protocol or later
 
+	// What these headers held before mcp-go could set them.
+	connection, cacheControl []string
+
 	mu      sync.Mutex // mcp-go writes from two goroutines
 	status  int        // of a header that waits
 	started bool       // the header is out
@@ -123,7 +126,7 @@ func (w *responseWriter) events() error {
 
 // event sends one event, or what replaces it.
 func (w *responseWriter) event(event []byte) error {
-	o, rawID := w.edge.answer(wire.ReadResponse(eventData(event)).Kind)
+	o, rawID := w.edge.answer(wire.ReadResponse(eventData(event)))
 	if o.fate == pass {
 		w.start()
 		_, err := w.ResponseWriter.Write(event)
@@ -159,9 +162,8 @@ func eventData(event []byte) []byte {
 // (X3); any other error has the status that mcp-go gives one of its kind.
 func (w *responseWriter) replace(o outcome, rawID []byte) error {
 	h := w.Header()
-	for _, name := range []string{"Content-Length", "Content-Encoding", "Connection", "Cache-Control", "Etag", "Digest", "Content-Digest", "Repr-Digest", "Content-Md5"} {
-		h.Del(name)
-	}
+	restore(h, "Connection", w.connection)
+	restore(h, "Cache-Control", w.cacheControl)
 	h.Set("Content-Type", "application/json")
 	w.status = http.StatusOK
 	if o.fate == reject && w.modern {
@@ -170,6 +172,15 @@ func (w *responseWriter) replace(o outcome, rawID []byte) error {
 	w.start()
 	_, err := w.ResponseWriter.Write(append(w.gate.appendAnswer(nil, rawID, o), '\n'))
 	return err
+}
+
+// restore gives a header back what it held, in canonical form of its name.
+func restore(h http.Header, name string, values []string) {
+	if values == nil {
+		delete(h, name)
+	} else {
+		h[name] = values
+	}
 }
 
 // finish sends what still waits when mcp-go is done with the request.
@@ -187,7 +198,7 @@ func (w *responseWriter) finish() {
 			_ = w.event(body)
 			return
 		}
-		if o, rawID := w.edge.answer(wire.ReadResponse(body).Kind); o.fate != pass {
+		if o, rawID := w.edge.answer(wire.ReadResponse(body)); o.fate != pass {
 			_ = w.replace(o, rawID)
 			return
 		}

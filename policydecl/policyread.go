@@ -119,10 +119,15 @@ func readPolicy(v any) (*rules, faultList) {
 	}
 	switch list := list.(type) {
 	case []string:
-		return parseTokens(list)
+		if list != nil {
+			return parseTokens(list)
+		}
 	case []any:
-		return parseTokens(list)
+		if list != nil {
+			return parseTokens(list)
+		}
 	}
+	// Also a nil slice, which Go publishes as null (P4).
 	faults.add(wrongType(memberAcceptFrom, list, "acceptFrom is an array of strings"))
 	return nil, faults
 }

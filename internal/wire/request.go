@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // IDKind says what kind of JSON value a request's id is.
@@ -212,7 +214,21 @@ func unique(b []byte, i int, where string, known []string, depth int) (int, erro
 			return unique(b, v, where, known, depth+1)
 		})
 	}
-	return skipValue(b, i)
+	end, err := skipValue(b, i)
+	if err == nil && !holdable(b[i:end]) {
+		err = &AmbiguousError{Where: where, Name: string(b[i:end]), Detail: "is a number that mcp-go cannot hold, so it would not read the rest"}
+	}
+	return end, err
+}
+
+// holdable reports whether encoding/json can put a scalar into an interface value:
+// only a number beyond the range of float64 is refused.
+func holdable(scalar []byte) bool {
+	if c := scalar[0]; c != '-' && (c < '0' || c > '9') || len(scalar) < 300 && !bytes.ContainsAny(scalar, "eE") {
+		return true
+	}
+	_, err := strconv.ParseFloat(string(scalar), 64)
+	return err == nil
 }
 
 // readString decodes the string at b[v] into dst. Another kind of value leaves

@@ -1,0 +1,104 @@
+package middleware
+
+import (
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// own is the policy that a helper was given for one declaration. It goes with the
+// declaration's handler: whatever mcp-go looked up when, and however declarations
+// were swapped between the verdict and the call, no handler runs that its own policy
+// refuses (D4). It is also the last seam of a task tool, which has no middleware.
+type own struct {
+	reg    *registry
+	policy policydecl.Policy
+	method mcp.MCPMethod
+	name   string // of a tool; "" for resources, which are found by many URIs
+}
+
+// check judges the request that ctx belongs to, if it is one for this handler. A
+// handler that the author calls as a Go function serves no request of its own.
+func (o *own) check(ctx context.Context) error {
+	g := o.reg.live.Load()
+	if g == nil {
+		return nil
+	}
+	r := g.recordOf(ctx)
+	if r == nil {
+		return nil
+	}
+	if a := r.about(); a.method != o.method || o.name != "" && a.target != o.name {
+		return nil
+	}
+	if r.judge(o.policy) == accepted {
+		return nil
+	}
+	return r.apply()
+}
+
+type ownTool struct {
+	own
+	next server.ToolHandlerFunc
+}
+
+func (o *ownTool) handle(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	if err := o.check(ctx); err != nil {
+		return nil, err
+	}
+	return o.next(ctx, req)
+}
+
+type ownTaskTool struct {
+	own
+	next server.TaskToolHandlerFunc
+}
+
+func (o *ownTaskTool) handle(ctx context.Context, req mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
+	if err := o.check(ctx); err != nil {
+		return nil, err
+	}
+	return o.next(ctx, req)
+}
+
+// ownResource serves resources and templates alike.
+type ownResource struct {
+	own
+	next server.ResourceHandlerFunc
+}
+
+func (o *ownResource) handle(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	if err := o.check(ctx); err != nil {
+		return nil, err
+	}
+	return o.next(ctx, req)
+}
+
+// ownResourceCode tells a handler that a helper has registered from any other.
+var ownResourceCode = codePointer((&ownResource{}).handle)
+
+// wrapTool puts the policy into a tool's handler. A nil handler and an absent policy
+// are left as they are.
+func wrapTool(reg *registry, name string, p policydecl.Policy, next server.ToolHandlerFunc) server.ToolHandlerFunc {
+	if p.IsZero() || next == nil {
+		return next
+	}
+	return (&ownTool{own{reg, p, mcp.MethodToolsCall, name}, next}).handle
+}
+
+func wrapTaskTool(reg *registry, name string, p policydecl.Policy, next server.TaskToolHandlerFunc) server.TaskToolHandlerFunc {
+	if p.IsZero() || next == nil {
+		return next
+	}
+	return (&ownTaskTool{own{reg, p, mcp.MethodToolsCall, name}, next}).handle
+}
+
+func wrapResource(reg *registry, p policydecl.Policy, next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
+	if p.IsZero() || next == nil {
+		return next
+	}
+	return (&ownResource{own{reg, p, mcp.MethodResourcesRead, ""}, next}).handle
+}
