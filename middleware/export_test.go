@@ -1,0 +1,4 @@
+package middleware
+
+// ManyRequests is manyRequests for the tests outside the package.
+const ManyRequests = manyRequests
