@@ -43,6 +43,9 @@ func (g *Gate) door(ctx context.Context, _ any, message any) (err error) {
 		return err // its id is as doubtful as the rest, so its entry stays unseen
 	}
 	e := g.openEntry(ctx, &req)
+	if e == nil {
+		e = new(entry) // nobody reads it
+	}
 	defer e.see()
 	if !gated(req.Method) {
 		return nil
@@ -153,7 +156,7 @@ func aboutRequest(req *wire.Request) about {
 }
 
 // openEntry returns the edge's entry for a message that came over a wrapped
-// transport. For any other it returns an entry of no use to anybody.
+// transport, and nil for any other.
 func (g *Gate) openEntry(ctx context.Context, req *wire.Request) *entry {
 	if edge := g.edgeOf(ctx); edge != nil {
 		if r := g.recordOf(ctx); r == nil || r.edge != edge {
@@ -162,7 +165,7 @@ func (g *Gate) openEntry(ctx context.Context, req *wire.Request) *entry {
 			}
 		}
 	}
-	return &entry{}
+	return nil
 }
 
 // appendAnswer appends the answer that replaces mcp-go's.

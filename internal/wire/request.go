@@ -79,7 +79,7 @@ func ReadRequest(msg []byte) (Request, error) {
 		case "id":
 			return r.readID(msg, v)
 		case "method":
-			return readString(msg, v, &r.Method)
+			return r.readMethod(msg, v)
 		case "params":
 			if v < len(msg) && msg[v] == '{' {
 				return r.readParams(msg, v)
@@ -94,6 +94,21 @@ func ReadRequest(msg []byte) (Request, error) {
 		return r, errSyntax
 	}
 	return r, nil
+}
+
+// gatedMethods are the methods that a gate meets most; they need no copy.
+var gatedMethods = []string{
+	"tools/call", "resources/read", "prompts/get", "completion/complete", "resources/subscribe", "subscriptions/listen",
+}
+
+func (r *Request) readMethod(b []byte, v int) (int, error) {
+	for _, m := range gatedMethods {
+		if end := v + len(m) + 2; end <= len(b) && b[v] == '"' && b[end-1] == '"' && string(b[v+1:end-1]) == m {
+			r.Method = m
+			return end, nil
+		}
+	}
+	return readString(b, v, &r.Method)
 }
 
 func (r *Request) readID(b []byte, v int) (int, error) {
