@@ -30,16 +30,19 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("ambiguous request: member %s of %s %s", strconv.QuoteToASCII(name), e.Where, e.Detail)
 }
 
-// names is the set of member names of one object.
+// names is the set of member names of one object: a bit for each protocol member,
+// and a list of the others.
 //
-// Objects of a request have few members, so the set is a list until it grows;
-// then it becomes a map, because a peer chooses how many members it sends.
+// Objects of a request have few members that are none of the protocol's, so the list is
+// short until it grows; then it becomes a map, because a peer chooses how many members
+// it sends.
 type names struct {
 	where string
-	known []string // protocol members of this object
-	few   [8][]byte
+	known []string // protocol members of this object, at most 32
+	seen  uint32   // which of them were seen
 	n     int
 	odd   bool // a name that is not plain ASCII was seen
+	few   [4][]byte
 	many  map[string]struct{}
 }
 
@@ -49,33 +52,50 @@ type names struct {
 // or one that is a known member by folding only.
 func (s *names) add(raw []byte) (string, error) {
 	body := raw[1 : len(raw)-1]
+	if i := s.index(body); i >= 0 {
+		return s.known[i], s.mark(i, body)
+	}
 	ascii := true
 	if !plain(body) {
 		body = unquote(body)
 		ascii = plainBytes(body)
-	}
-	known := ""
-	for _, k := range s.known {
-		if string(body) == k {
-			known = k
-			break
+		if i := s.index(body); i >= 0 {
+			return s.known[i], s.mark(i, body)
 		}
 	}
-	if known == "" {
-		for _, k := range s.known {
-			if ascii && len(body) != len(k) {
-				continue
-			}
-			if sameFolded(body, k) {
-				return "", &AmbiguousError{Where: s.where, Name: string(body), Detail: "is a protocol member in another letter case"}
-			}
+	for _, k := range s.known {
+		if ascii && len(body) != len(k) {
+			continue
+		}
+		if sameFolded(body, k) {
+			return "", &AmbiguousError{Where: s.where, Name: string(body), Detail: "is a protocol member in another letter case"}
 		}
 	}
 	s.odd = s.odd || !ascii
-	return known, s.note(body)
+	return "", s.note(body)
 }
 
-// note adds a name to the set of those seen.
+// index returns the place of a name among the known ones, or -1.
+func (s *names) index(body []byte) int {
+	for i, k := range s.known {
+		if string(body) == k {
+			return i
+		}
+	}
+	return -1
+}
+
+// mark records a known name. None of the others can be equal to it by folding: add
+// refuses such a name.
+func (s *names) mark(i int, body []byte) error {
+	if s.seen&(1<<i) != 0 {
+		return s.twice(body)
+	}
+	s.seen |= 1 << i
+	return nil
+}
+
+// note records a name that is not known.
 func (s *names) note(body []byte) error {
 	if s.many == nil {
 		for _, seen := range s.few[:s.n] {
