@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -365,4 +364,3 @@ func bxEras(t *testing.T, test func(t *testing.T, modern bool)) {
 	}
 }
 
-func bxRunText(runs []bxRun) string { return fmt.Sprint(runs) }

@@ -180,6 +180,15 @@ func (g *Gate) hooksIntact() bool {
 		lastFrom(h.OnBeforeSubscriptionsListen, g.hooks.listen, g.codes.listen)
 }
 
+// announced reports whether mcp-go still runs the two hooks by which a call gets to its
+// record. The door, which has run then, has looked at all of them.
+func (g *Gate) announced() bool {
+	h := g.server.GetHooks()
+	return h != nil && h == g.hooks.hooks &&
+		lastFrom(h.OnRequestInitialization, g.hooks.init, g.codes.door) &&
+		lastFrom(h.OnBeforeCallTool, g.hooks.call, g.codes.call)
+}
+
 // hookCodes holds the code pointers of the gate's hooks.
 type hookCodes struct{ door, call, read, prompt, complete, subscribe, listen uintptr }
 

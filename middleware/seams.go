@@ -103,13 +103,13 @@ func (g *Gate) filterTools(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
 	last, alone := g.chains.toolFilters.last(g.server) // mcp-go holds its lock here
 	switch {
 	case call.method != mcp.MethodToolsCall:
-		if g.hooksIntact() {
+		if g.announced() {
 			return tools
 		}
 		// A list and an unannounced call look the same from here.
 		g.logFault(ctx, about{}, errHooks)
 		return nil
-	case !g.hooksIntact():
+	case !g.announced():
 		r.fail(errHooks)
 	case !last:
 		r.fail(errChain)

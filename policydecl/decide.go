@@ -3,6 +3,7 @@ package policydecl
 import (
 	"context"
 	"errors"
+	"slices"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
@@ -176,8 +177,13 @@ func (s *Set) refuseAll(l *Label, policies []Policy, cause error) Decision {
 // refusal gathers the violation set (P7).
 type refusal struct {
 	rejected []flowerrors.Rejected
-	seen     map[contributorKey]struct{}
+	keys     []contributorKey            // of rejected, while there are few
+	seen     map[contributorKey]struct{} // when there are more
 }
+
+// fewRejected is up to how many entries a violation set is searched through. A sender
+// chooses how many there are, so beyond it there is a map.
+const fewRejected = 8
 
 // contributorKey is what makes two contributors equal in a violation set: what the
 // peer is told, with principals compared as everywhere.
@@ -189,14 +195,33 @@ type contributorKey struct {
 // add enters c unless an equal contributor is in the set. A nil refusal is the empty set.
 func (r *refusal) add(c *Contributor) *refusal {
 	if r == nil {
-		r = &refusal{seen: make(map[contributorKey]struct{})}
+		r = &refusal{}
 	}
 	key := contributorKey{c.assurance, c.principal.canonical}
-	if _, twice := r.seen[key]; !twice {
-		r.seen[key] = struct{}{}
-		r.rejected = append(r.rejected, flowerrors.Rejected{Assurance: c.assurance.String(), Principal: c.Principal()})
+	if r.has(key) {
+		return r
 	}
+	switch {
+	case r.seen != nil:
+		r.seen[key] = struct{}{}
+	case len(r.keys) < fewRejected:
+		r.keys = append(r.keys, key)
+	default:
+		r.seen = map[contributorKey]struct{}{key: {}}
+		for _, k := range r.keys {
+			r.seen[k] = struct{}{}
+		}
+	}
+	r.rejected = append(r.rejected, flowerrors.Rejected{Assurance: c.assurance.String(), Principal: c.Principal()})
 	return r
+}
+
+func (r *refusal) has(key contributorKey) bool {
+	if r.seen != nil {
+		_, twice := r.seen[key]
+		return twice
+	}
+	return slices.Contains(r.keys, key)
 }
 
 // decision returns the refusal as a Decision.

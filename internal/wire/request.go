@@ -63,34 +63,39 @@ const LabelKey = "io.modelcontextprotocol/flowOrigin"
 // message can be read in two ways (L8), another one when it is not JSON. What
 // was read up to the error is in the Request.
 func ReadRequest(msg []byte) (Request, error) {
-	var r Request
-	r.Meta = true
-	start := space(msg, 0)
-	if start >= len(msg) || msg[start] != '{' {
-		return r, errSyntax
-	}
-	seen := names{where: "the message", known: envelopeNames}
-	end, err := members(msg, start, func(name []byte, v int) (int, error) {
-		known, err := seen.add(name)
-		if err != nil {
-			return v, err
-		}
-		switch known {
-		case "id":
-			return r.readID(msg, v)
-		case "method":
-			return r.readMethod(msg, v)
-		case "params":
-			if v < len(msg) && msg[v] == '{' {
-				return r.readParams(msg, v)
-			}
-		}
-		return skipValue(msg, v)
-	})
+	r := Request{Meta: true}
+	c, err := open(msg, space(msg, 0), '{')
 	if err != nil {
 		return r, err
 	}
-	if space(msg, end) != len(msg) {
+	seen := names{where: "the message", known: envelopeNames}
+	for {
+		name, err := c.member()
+		if err != nil {
+			return r, err
+		}
+		if name == nil {
+			break
+		}
+		known, err := seen.add(name)
+		if err != nil {
+			return r, err
+		}
+		switch {
+		case known == "id":
+			c.i, err = r.readID(msg, c.i)
+		case known == "method":
+			c.i, err = r.readMethod(msg, c.i)
+		case known == "params" && c.at() == '{':
+			c.i, err = r.readParams(msg, c.i)
+		default:
+			err = c.skip()
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+	if space(msg, c.i) != len(msg) {
 		return r, errSyntax
 	}
 	return r, nil
@@ -131,84 +136,126 @@ func (r *Request) readID(b []byte, v int) (int, error) {
 }
 
 func (r *Request) readParams(b []byte, i int) (int, error) {
+	c, err := open(b, i, '{')
+	if err != nil {
+		return i, err
+	}
 	seen := names{where: "params", known: paramsNames}
-	return members(b, i, func(name []byte, v int) (int, error) {
+	for {
+		name, err := c.member()
+		if err != nil || name == nil {
+			return c.i, err
+		}
 		known, err := seen.add(name)
 		if err != nil {
-			return v, err
+			return c.i, err
 		}
-		object := v < len(b) && b[v] == '{'
-		switch known {
-		case "name":
-			return readString(b, v, &r.Name)
-		case "uri":
-			return readString(b, v, &r.URI)
-		case "ref":
-			if object {
-				return checkNames(b, v, "params.ref", refNames, nil)
+		object := c.at() == '{'
+		switch {
+		case known == "name":
+			c.i, err = readString(b, c.i, &r.Name)
+		case known == "uri":
+			c.i, err = readString(b, c.i, &r.URI)
+		case known == "_meta" && object:
+			c.i, err = r.readMeta(b, c.i)
+		case known == "ref" && object:
+			c.i, err = checkNames(b, c.i, "params.ref", refNames)
+		case known == "task" && object:
+			c.i, err = checkNames(b, c.i, "params.task", taskNames)
+		case known == "notifications" && object:
+			c.i, err = r.readNotifications(b, c.i)
+		default:
+			if known == "_meta" {
+				r.Meta = c.at() == 'n'
 			}
-		case "task":
-			if object {
-				return checkNames(b, v, "params.task", taskNames, nil)
-			}
-		case "notifications":
-			if object {
-				return r.readNotifications(b, v)
-			}
-		case "_meta":
-			if object {
-				return r.readMeta(b, v)
-			}
-			r.Meta = v < len(b) && b[v] == 'n'
+			err = c.skip()
 		}
-		return skipValue(b, v)
-	})
+		if err != nil {
+			return c.i, err
+		}
+	}
 }
 
 // readNotifications reads the filter of subscriptions/listen.
 func (r *Request) readNotifications(b []byte, i int) (int, error) {
-	return checkNames(b, i, "params.notifications", listenNames, func(known string, v int) (int, error) {
-		end, err := skipValue(b, v)
-		if err != nil || known != "resourceSubscriptions" {
-			return end, err
+	c, err := open(b, i, '{')
+	if err != nil {
+		return i, err
+	}
+	seen := names{where: "params.notifications", known: listenNames}
+	for {
+		name, err := c.member()
+		if err != nil || name == nil {
+			return c.i, err
+		}
+		known, err := seen.add(name)
+		if err != nil {
+			return c.i, err
+		}
+		v := c.i
+		if err := c.skip(); err != nil {
+			return c.i, err
+		}
+		if known != "resourceSubscriptions" {
+			continue
 		}
 		// encoding/json is what mcp-go reads this list with; what it
 		// refuses, mcp-go refuses too.
 		var uris []string
-		if err := json.Unmarshal(b[v:end], &uris); err == nil {
+		if err := json.Unmarshal(b[v:c.i], &uris); err == nil {
 			r.Subscriptions = uris
 		}
-		return end, nil
-	})
+	}
 }
 
 func (r *Request) readMeta(b []byte, i int) (int, error) {
-	return checkNames(b, i, "params._meta", metaNames, func(known string, v int) (int, error) {
-		if known == LabelKey {
-			end, err := unique(b, v, "the label", labelNames, 0)
-			if err == nil {
-				r.Label = b[v:end]
-			}
-			return end, err
+	c, err := open(b, i, '{')
+	if err != nil {
+		return i, err
+	}
+	seen := names{where: "params._meta", known: metaNames}
+	for {
+		name, err := c.member()
+		if err != nil || name == nil {
+			return c.i, err
 		}
-		return unique(b, v, "params._meta", nil, 0)
-	})
+		known, err := seen.add(name)
+		if err != nil {
+			return c.i, err
+		}
+		if known == LabelKey {
+			v := c.i
+			if c.i, err = unique(b, v, "the label", labelNames, 0); err == nil {
+				r.Label = b[v:c.i]
+			}
+		} else {
+			c.i, err = unique(b, c.i, "params._meta", nil, 0)
+		}
+		if err != nil {
+			return c.i, err
+		}
+	}
 }
 
-// checkNames walks an object whose names must be unambiguous. visit is called
-// for each value and may be nil.
-func checkNames(b []byte, i int, where string, known []string, visit func(string, int) (int, error)) (int, error) {
+// checkNames walks an object whose own names must be unambiguous.
+func checkNames(b []byte, i int, where string, known []string) (int, error) {
+	c, err := open(b, i, '{')
+	if err != nil {
+		return i, err
+	}
 	seen := names{where: where, known: known}
-	return members(b, i, func(name []byte, v int) (int, error) {
-		k, err := seen.add(name)
-		if err != nil {
-			return v, err
+	for {
+		name, err := c.member()
+		if err != nil || name == nil {
+			return c.i, err
 		}
-		if visit == nil {
-			return skipValue(b, v)
+		if _, err := seen.add(name); err != nil {
+			return c.i, err
 		}
-		return visit(k, v)
-	})
+		if err := c.skip(); err != nil {
+			return c.i, err
+		}
+	}
 }
 
 // unique checks the names of every object inside the value at b[i].
@@ -220,14 +267,40 @@ func unique(b []byte, i int, where string, known []string, depth int) (int, erro
 		return i, errSyntax
 	}
 	switch b[i] {
+	case '"':
+		return skipString(b, i)
 	case '{':
-		return checkNames(b, i, where, known, func(_ string, v int) (int, error) {
-			return unique(b, v, where, known, depth+1)
-		})
+		c, err := open(b, i, '{')
+		if err != nil {
+			return i, err
+		}
+		seen := names{where: where, known: known}
+		for {
+			name, err := c.member()
+			if err != nil || name == nil {
+				return c.i, err
+			}
+			if _, err := seen.add(name); err != nil {
+				return c.i, err
+			}
+			if c.i, err = unique(b, c.i, where, known, depth+1); err != nil {
+				return c.i, err
+			}
+		}
 	case '[':
-		return elements(b, i, func(v int) (int, error) {
-			return unique(b, v, where, known, depth+1)
-		})
+		c, err := open(b, i, '[')
+		if err != nil {
+			return i, err
+		}
+		for {
+			more, err := c.next(']')
+			if err != nil || !more {
+				return c.i, err
+			}
+			if c.i, err = unique(b, c.i, where, known, depth+1); err != nil {
+				return c.i, err
+			}
+		}
 	}
 	end, err := skipValue(b, i)
 	if err == nil && !holdable(b[i:end]) {

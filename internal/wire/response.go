@@ -22,18 +22,21 @@ type Response struct {
 // because that is the one that has to be held back.
 func ReadResponse(msg []byte) Response {
 	var r Response
-	method := false
-	i := space(msg, 0)
-	_, err := members(msg, i, func(name []byte, v int) (int, error) {
+	c, err := open(msg, space(msg, 0), '{')
+	if err != nil {
+		return r
+	}
+	for {
+		name, err := c.member()
+		if err != nil {
+			return Response{ID: r.ID}
+		}
+		v := c.i
 		switch string(name) {
-		case `"id"`:
-			end, err := skipValue(msg, v)
-			if err == nil {
-				r.ID = msg[v:end]
-			}
-			return end, err
+		case "":
+			return r
 		case `"method"`:
-			method = true
+			return Response{ID: r.ID}
 		case `"result"`:
 			r.Kind = Result
 		case `"error"`:
@@ -41,12 +44,13 @@ func ReadResponse(msg []byte) Response {
 				r.Kind = Error
 			}
 		}
-		return skipValue(msg, v)
-	})
-	if err != nil || method {
-		return Response{ID: r.ID}
+		if c.skip() != nil {
+			return Response{ID: r.ID}
+		}
+		if string(name) == `"id"` {
+			r.ID = msg[v:c.i]
+		}
 	}
-	return r
 }
 
 // AppendError appends a JSON-RPC error answer with the given id and error

@@ -126,71 +126,77 @@ func skipNested(b []byte, i int) (int, error) {
 	return i, errSyntax
 }
 
-// members walks the object that opens at b[i] and calls visit with each raw
-// member name (quotes included) and the index at which its value starts. visit
-// returns the index after the value. members returns the index after the
-// object.
-func members(b []byte, i int, visit func(name []byte, value int) (int, error)) (int, error) {
-	if i >= len(b) || b[i] != '{' {
-		return i, errSyntax
-	}
-	i = space(b, i+1)
-	if i < len(b) && b[i] == '}' {
-		return i + 1, nil
-	}
-	for {
-		end, err := skipString(b, i)
-		if err != nil {
-			return end, err
-		}
-		name := b[i:end]
-		i = space(b, end)
-		if i >= len(b) || b[i] != ':' {
-			return i, errSyntax
-		}
-		if i, err = visit(name, space(b, i+1)); err != nil {
-			return i, err
-		}
-		i = space(b, i)
-		if i >= len(b) {
-			return i, errSyntax
-		}
-		switch b[i] {
-		case ',':
-			i = space(b, i+1)
-		case '}':
-			return i + 1, nil
-		default:
-			return i, errSyntax
-		}
-	}
+// cursor walks one object or array. It is a struct and not a function that calls back,
+// because this is the hot path of every request.
+type cursor struct {
+	b    []byte
+	i    int // where to go on; after member or element, where the value starts
+	more bool
 }
 
-// elements walks the array that opens at b[i] as members walks an object.
-func elements(b []byte, i int, visit func(value int) (int, error)) (int, error) {
-	if i >= len(b) || b[i] != '[' {
-		return i, errSyntax
+// open returns a cursor for the object or array that opens with bracket at b[i].
+func open(b []byte, i int, bracket byte) (cursor, error) {
+	if i >= len(b) || b[i] != bracket {
+		return cursor{}, errSyntax
 	}
-	i = space(b, i+1)
-	if i < len(b) && b[i] == ']' {
-		return i + 1, nil
+	return cursor{b: b, i: space(b, i+1)}, nil
+}
+
+// member moves to the next member and returns its raw name, quotes included, with
+// c.i at its value; the caller sets c.i to the index after the value. It returns nil
+// after the last member, with c.i behind the object.
+func (c *cursor) member() (name []byte, err error) {
+	if more, err := c.next('}'); !more {
+		return nil, err
 	}
-	for {
-		var err error
-		if i, err = visit(i); err != nil {
-			return i, err
-		}
-		i = space(b, i)
-		if i >= len(b) {
-			return i, errSyntax
-		}
-		switch b[i] {
-		case ',':
-			i = space(b, i+1)
-		case ']':
-			return i + 1, nil
-		default:
-			return i, errSyntax
-		}
+	start := c.i
+	end, err := skipString(c.b, start)
+	if err != nil {
+		return nil, err
 	}
+	i := space(c.b, end)
+	if i >= len(c.b) || c.b[i] != ':' {
+		return nil, errSyntax
+	}
+	c.i = space(c.b, i+1)
+	return c.b[start:end], nil
+}
+
+// next moves over what stands between two values. It reports false at the end of the
+// object or array, with c.i behind it.
+func (c *cursor) next(bracket byte) (bool, error) {
+	i := c.i
+	if c.more {
+		i = space(c.b, i)
+	}
+	if i >= len(c.b) {
+		return false, errSyntax
+	}
+	switch {
+	case c.b[i] == bracket:
+		c.i = i + 1
+		return false, nil
+	case !c.more:
+		c.more = true
+	case c.b[i] == ',':
+		i = space(c.b, i+1)
+	default:
+		return false, errSyntax
+	}
+	c.i = i
+	return true, nil
+}
+
+// skip moves over the value at c.i.
+func (c *cursor) skip() (err error) {
+	c.i, err = skipValue(c.b, c.i)
+	return err
+}
+
+// at returns the byte at c.i, or 0 at the end.
+func (c *cursor) at() byte {
+	if c.i < len(c.b) {
+		return c.b[c.i]
+	}
+	return 0
 }
