@@ -363,4 +363,3 @@ func bxEras(t *testing.T, test func(t *testing.T, modern bool)) {
 		t.Run(name, func(t *testing.T) { test(t, modern) })
 	}
 }
-
