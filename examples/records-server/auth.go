@@ -16,6 +16,9 @@ import (
 // tokensVariable is the environment variable that holds token=role pairs.
 const tokensVariable = "RECORDS_TOKENS"
 
+// tokensForm is what it must look like.
+const tokensForm = "token=role,token=role without spaces, where a role is reader or admin"
+
 // role is what a client may do. The zero value is nobody, who may do no more
 // than a reader: a transport that forgot to set a role gives nothing away.
 type role uint8
@@ -47,27 +50,28 @@ type credential struct {
 }
 
 // parseTokens reads token=role,token=role. The role is what follows the last
-// equals sign, because tokens may end in some (RFC 6750 section 2.1). Errors
-// never show a token. An empty text is an error and not an open door.
+// equals sign, because tokens may end in some (RFC 6750 section 2.1). The error
+// names every bad entry by its number and quotes none: what stands in the place
+// of a role may be a token. An empty text is an error and not an open door.
 func parseTokens(text string) (tokens, error) {
 	if text == "" {
-		return nil, fmt.Errorf("%s: it is set but holds no token; unset it to ask for none", tokensVariable)
+		return nil, fmt.Errorf("%s is set but holds no token; use %s, or unset it to ask for none", tokensVariable, tokensForm)
 	}
 	var list tokens
-	var mistakes []error
+	var mistakes []string
 	for i, pair := range strings.Split(text, ",") {
 		c, err := parseCredential(pair)
 		if err == nil && list.has(c.digest) {
 			err = errors.New("the token is listed twice")
 		}
 		if err != nil {
-			mistakes = append(mistakes, fmt.Errorf("%s: entry %d: %w", tokensVariable, i+1, err))
+			mistakes = append(mistakes, fmt.Sprintf("entry %d: %v", i+1, err))
 			continue
 		}
 		list = append(list, c)
 	}
-	if err := errors.Join(mistakes...); err != nil {
-		return nil, err
+	if len(mistakes) > 0 {
+		return nil, fmt.Errorf("%s: %s; use %s", tokensVariable, strings.Join(mistakes, "; "), tokensForm)
 	}
 	return list, nil
 }
@@ -75,7 +79,7 @@ func parseTokens(text string) (tokens, error) {
 func parseCredential(pair string) (credential, error) {
 	at := strings.LastIndexByte(pair, '=')
 	if at < 0 {
-		return credential{}, errors.New("must be token=role")
+		return credential{}, errors.New("there is no role")
 	}
 	token, name := pair[:at], pair[at+1:]
 	if !isToken68(token) {
@@ -88,7 +92,7 @@ func parseCredential(pair string) (credential, error) {
 	case "admin":
 		c.role = admin
 	default:
-		return credential{}, fmt.Errorf("unknown role %.20q; use reader or admin", name)
+		return credential{}, errors.New("there is no such role")
 	}
 	return c, nil
 }
@@ -140,12 +144,13 @@ func requireToken(list tokens) func(http.Handler) http.Handler {
 				next.ServeHTTP(w, r.WithContext(withRole(r.Context(), granted)))
 				return
 			}
-			challenge := `Bearer realm="records"`
+			// RFC 6750 section 3.1: whoever sent no token gets no error code.
+			challenge, body := `Bearer realm="records"`, "a bearer token is required"
 			if sent {
-				challenge += `, error="invalid_token"`
+				challenge, body = challenge+`, error="invalid_token"`, "the bearer token is not valid"
 			}
 			w.Header().Set("WWW-Authenticate", challenge)
-			http.Error(w, "a bearer token is required", http.StatusUnauthorized)
+			http.Error(w, body, http.StatusUnauthorized)
 		})
 	}
 }
@@ -156,8 +161,9 @@ func bearer(h http.Header) (token string, ok bool) {
 	if len(values) != 1 {
 		return "", false
 	}
-	scheme, token, ok := strings.Cut(values[0], " ")
-	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
+	scheme, token, _ := strings.Cut(values[0], " ")
+	token = strings.TrimSpace(token)
+	return token, token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
 // grant gives every request the same role: there are no tokens to tell by.

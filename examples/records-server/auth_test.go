@@ -32,8 +32,8 @@ func TestParseTokens(t *testing.T) {
 			t.Errorf("%q: the empty token has a role", text)
 		}
 	}
-	bad := map[string]int{ // to the number of mistakes reported
-		"":                          1,
+	bad := map[string]int{ // to the number of entries reported
+		"":                          0,
 		",":                         2,
 		"a=reader,":                 1,
 		"a":                         1,
@@ -46,6 +46,8 @@ func TestParseTokens(t *testing.T) {
 		" a=admin":                  1,
 		"a=reader,a=admin":          1,
 		"sekret=root,sekret:admin,": 3,
+		"admin=sekret,a=reader,b=":  2, // the wrong way round
+		"a=reader, sekret=admin":    1,
 	}
 	for text, want := range bad {
 		_, err := parseTokens(text)
@@ -53,8 +55,11 @@ func TestParseTokens(t *testing.T) {
 			t.Errorf("%q: no error", text)
 			continue
 		}
-		if got := strings.Count(err.Error(), tokensVariable); got != want {
-			t.Errorf("%q: %d mistakes, want %d: %v", text, got, want, err)
+		if got := strings.Count(err.Error(), "entry "); got != want {
+			t.Errorf("%q: %d entries, want %d: %v", text, got, want, err)
+		}
+		if !strings.HasPrefix(err.Error(), tokensVariable) || !strings.Contains(err.Error(), "reader or admin") {
+			t.Errorf("%q: the error does not tell what to write, and where: %v", text, err)
 		}
 		if strings.Contains(err.Error(), "sekret") {
 			t.Errorf("%q: the error shows a token: %v", text, err)
@@ -68,6 +73,7 @@ func TestRequireToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	const missing, invalid = `Bearer realm="records"`, `Bearer realm="records", error="invalid_token"`
+	bodies := map[string]string{"": "", missing: "a bearer token is required\n", invalid: "the bearer token is not valid\n"}
 	tests := []struct {
 		name      string
 		headers   []string
@@ -81,7 +87,7 @@ func TestRequireToken(t *testing.T) {
 		{"empty", []string{""}, nobody, missing},
 		{"another scheme", []string{"Basic a1"}, nobody, missing},
 		{"bare token", []string{"a1"}, nobody, missing},
-		{"no token", []string{"Bearer "}, nobody, invalid},
+		{"no token", []string{"Bearer "}, nobody, missing},
 		{"wrong", []string{"Bearer a2"}, nobody, invalid},
 		{"part of one", []string{"Bearer a"}, nobody, invalid},
 		{"two in one", []string{"Bearer a1 r1"}, nobody, invalid},
@@ -104,6 +110,9 @@ func TestRequireToken(t *testing.T) {
 			}
 			if got := w.Header().Get("WWW-Authenticate"); got != tt.challenge {
 				t.Errorf("WWW-Authenticate %q, want %q", got, tt.challenge)
+			}
+			if got := w.Body.String(); got != bodies[tt.challenge] {
+				t.Errorf("body %q", got)
 			}
 			if refused := w.Code == http.StatusUnauthorized; refused != (tt.role == nobody) {
 				t.Errorf("status %d", w.Code)

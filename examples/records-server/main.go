@@ -16,11 +16,17 @@
 // those bearer tokens. Unset means everyone is an admin; set to something
 // malformed, or to nothing, is an error at start-up. On stdio there is no
 // token: the client is the user who started the process, and an admin.
+//
+// Without tokens, an -addr that is not loopback is warned about. The line
+// "listening on http://HOST:PORT/mcp" on standard error tells a client on this
+// machine what to call: when every interface is listened on (:8080), HOST is
+// 127.0.0.1.
 package main
 
 import (
 	"context"
 	"flag"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -34,6 +40,9 @@ const (
 	version     = "0.1.0"
 	defaultAddr = "127.0.0.1:8931"
 	defaultURI  = "https://mcp.records.example/mcp"
+
+	// openWarning is the one for an address that others can reach.
+	openWarning = "anybody who reaches this address is an admin; set " + tokensVariable + " or listen on 127.0.0.1 to prevent that"
 )
 
 func main() { serve.Main(name, run) }
@@ -51,7 +60,7 @@ func run(ctx context.Context, env serve.Env) error {
 		return err
 	}
 	log := serve.Logger(env.Stderr, env, opts.Debug)
-	protect, err := protection(env, log)
+	protect, warning, err := protection(env, log)
 	if err != nil {
 		return err
 	}
@@ -81,7 +90,7 @@ func run(ctx context.Context, env serve.Env) error {
 	if err != nil {
 		return err
 	}
-	web := serve.HTTP{MCP: endpoint, Protect: protect, Calls: calls, Log: log, Stderr: env.Stderr}
+	web := serve.HTTP{MCP: endpoint, Protect: protect, Open: warning, Calls: calls, Log: log, Stderr: env.Stderr}
 	return web.Run(ctx, opts.Addr)
 }
 
@@ -91,20 +100,28 @@ func parseOptions(env serve.Env) (options, error) {
 	fs.SetOutput(env.Stderr)
 	opts.Register(fs, defaultAddr, defaultURI)
 	fs.DurationVar(&opts.stepDelay, "step-delay", 50*time.Millisecond, "pause of slow_scan after each step")
-	return opts, serve.Parse(fs, env.Args)
+	fs.Usage = func() {
+		fmt.Fprintf(fs.Output(), "Usage of %s:\n", name)
+		fs.PrintDefaults()
+		fmt.Fprintf(fs.Output(), "Environment:\n  %s\n    \tbearer tokens to ask for over HTTP: %s (unset: everyone is an admin)\n",
+			tokensVariable, tokensForm)
+	}
+	err := opts.Parse(fs, env.Args)
+	return opts, err
 }
 
-// protection is the server's own authorization over HTTP. Set to nothing is
+// protection is the server's own authorization over HTTP, and what to warn of
+// where others can reach a server that has none. Set to nothing is
 // not the same as not set: an empty list of tokens admits nobody.
-func protection(env serve.Env, log *slog.Logger) ([]func(http.Handler) http.Handler, error) {
+func protection(env serve.Env, log *slog.Logger) (protect []func(http.Handler) http.Handler, warning string, err error) {
 	text, set := env.LookupEnv(tokensVariable)
 	if !set {
 		log.Debug("no tokens: everyone is an admin", "variable", tokensVariable)
-		return []func(http.Handler) http.Handler{grant(admin)}, nil
+		return []func(http.Handler) http.Handler{grant(admin)}, openWarning, nil
 	}
 	list, err := parseTokens(text)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return []func(http.Handler) http.Handler{requireToken(list)}, nil
+	return []func(http.Handler) http.Handler{requireToken(list)}, "", nil
 }

@@ -271,11 +271,44 @@ func TestStartUpErrors(t *testing.T) {
 		"malformed tokens":   {vars: map[string]string{tokensVariable: "a:admin"}},
 		"tokens, over stdio": {vars: map[string]string{tokensVariable: "a=root"}, args: []string{"-stdio"}},
 		"address":            {args: []string{"-addr", "127.0.0.1:http:"}},
+		"address, on stdio":  {args: []string{"-addr", defaultAddr, "-stdio"}, want: serve.ErrUsage},
 	}
 	for name, tt := range tests {
 		err := run(st.Context(t), st.Env(tt.vars, tt.args...))
 		if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestUsageNamesTheTokens(t *testing.T) {
+	var w strings.Builder
+	env := st.Env(nil, "-h")
+	env.Stderr = &w
+	if err := run(st.Context(t), env); !errors.Is(err, flag.ErrHelp) {
+		t.Error(err)
+	}
+	for _, want := range []string{"Usage of records-server:", "-step-delay", tokensVariable, tokensForm} {
+		if !strings.Contains(w.String(), want) {
+			t.Errorf("no %q in %s", want, &w)
+		}
+	}
+}
+
+func TestWarnsWhenOpenToTheNetwork(t *testing.T) {
+	tests := map[string]struct {
+		vars  map[string]string
+		addr  string
+		warns bool
+	}{
+		"everywhere":           {addr: ":0", warns: true},
+		"everywhere, guarded":  {addr: ":0", vars: map[string]string{tokensVariable: "r1=reader"}},
+		"on this machine only": {addr: "127.0.0.1:0"},
+	}
+	for name, tt := range tests {
+		s := st.Start(t, run, tt.vars, "-addr", tt.addr)
+		if warned := strings.Contains(s.Stderr(), "WRN "+openWarning); warned != tt.warns {
+			t.Errorf("%s: %s", name, s.Stderr())
 		}
 	}
 }

@@ -15,6 +15,11 @@
 // may be anywhere, such as -allow-host localhost:8080. Proxy variables of the
 // environment are not used, since a proxy would dial in the server's place.
 //
+// There are no tokens: whoever reaches the address may fetch and store through
+// the server. An -addr that is not loopback is warned about. The line "listening
+// on http://HOST:PORT/mcp" on standard error tells a client on this machine what
+// to call: when every interface is listened on (:8080), HOST is 127.0.0.1.
+//
 // Without -dir, uploads go to a new temporary directory that is removed when
 // the server ends.
 package main
@@ -33,6 +38,9 @@ const (
 	version     = "0.1.0"
 	defaultAddr = "127.0.0.1:8932"
 	defaultURI  = "https://mcp.webfetch.example/mcp"
+
+	// openWarning is the one for an address that others can reach.
+	openWarning = "anybody who reaches this address may fetch pages and store text through it; listen on 127.0.0.1 to prevent that"
 )
 
 func main() { serve.Main(name, run) }
@@ -79,7 +87,7 @@ func run(ctx context.Context, env serve.Env) (err error) {
 	if err != nil {
 		return err
 	}
-	web := serve.HTTP{MCP: endpoint, Calls: calls, Log: log, Stderr: env.Stderr}
+	web := serve.HTTP{MCP: endpoint, Open: openWarning, Calls: calls, Log: log, Stderr: env.Stderr}
 	return web.Run(ctx, opts.Addr)
 }
 
@@ -90,5 +98,6 @@ func parseOptions(env serve.Env) (options, error) {
 	opts.Register(fs, defaultAddr, defaultURI)
 	fs.StringVar(&opts.dir, "dir", "", "`directory` for uploads and notes (default a temporary one)")
 	fs.Func("allow-host", "fetch from `host[:port]` even if its address is not public; may be repeated", opts.allow.add)
-	return opts, serve.Parse(fs, env.Args)
+	err := opts.Parse(fs, env.Args)
+	return opts, err
 }

@@ -112,14 +112,24 @@ func TestTemporaryDirectoryIsRemoved(t *testing.T) {
 	}
 }
 
+func TestWarnsWhenOpenToTheNetwork(t *testing.T) {
+	for addr, warns := range map[string]bool{":0": true, "127.0.0.1:0": false} {
+		s := st.Start(t, run, nil, "-addr", addr)
+		if warned := strings.Contains(s.Stderr(), "WRN "+openWarning); warned != warns {
+			t.Errorf("%s: %s", addr, s.Stderr())
+		}
+	}
+}
+
 func TestStartUpErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, args := range map[string][]string{
-		"host": {"-allow-host", "http://a.example"},
-		"mode": {"-mode", "report"},
+		"host":              {"-allow-host", "http://a.example"},
+		"mode":              {"-mode", "report"},
+		"address, on stdio": {"-addr", defaultAddr, "-stdio"},
 	} {
 		if err := run(st.Context(t), st.Env(nil, args...)); !errors.Is(err, serve.ErrUsage) {
 			t.Errorf("%s: %v", name, err)

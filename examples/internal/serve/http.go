@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 )
 
@@ -38,6 +39,7 @@ type Endpoint interface {
 type HTTP struct {
 	MCP     Endpoint
 	Protect []func(http.Handler) http.Handler // around /mcp only, outermost first
+	Open    string                            // the warning for an address that others reach; empty if Protect asks who calls
 	Calls   *Invocations
 	Log     *slog.Logger
 	Stderr  io.Writer     // gets the line "listening on …"
@@ -46,13 +48,13 @@ type HTTP struct {
 
 // Run listens on addr until ctx ends and then shuts down gracefully: no new
 // connection, streams closed, calls in flight finished or, when they take too
-// long, cancelled. The address must be chosen with care: without a token to
-// ask for, whoever reaches it is served.
+// long, cancelled. Without a token to ask for, whoever reaches the address is
+// served, so Run warns with h.Open when that is not only this machine.
 func (h *HTTP) Run(ctx context.Context, addr string) error {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return errors.Join(fmt.Errorf("listen: %w", err), h.MCP.Shutdown(ctx))
+		return errors.Join(listenError(err), h.MCP.Shutdown(ctx))
 	}
 	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
 	defer endStreams()
@@ -66,7 +68,11 @@ func (h *HTTP) Run(ctx context.Context, addr string) error {
 		BaseContext:       func(net.Listener) context.Context { return calls },
 		ErrorLog:          slog.NewLogLogger(h.Log.Handler(), slog.LevelWarn),
 	}
-	fmt.Fprintf(h.Stderr, "listening on http://%s/mcp\n", ln.Addr())
+	host, local := callable(ln.Addr())
+	if h.Open != "" && !local {
+		h.Log.Warn(h.Open, "address", ln.Addr().String())
+	}
+	fmt.Fprintf(h.Stderr, "listening on http://%s/mcp\n", host)
 
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
@@ -80,6 +86,33 @@ func (h *HTTP) Run(ctx context.Context, addr string) error {
 	err = h.shutdown(srv, endCalls)
 	<-served
 	return err
+}
+
+// listenError adds what to do about err, which begins with "listen" by itself.
+func listenError(err error) error {
+	var malformed *net.AddrError
+	switch {
+	case errors.As(err, &malformed):
+		return fmt.Errorf("%w; use host:port, such as 127.0.0.1:8080", err)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w; use another port, or port 0 for a free one", err)
+	}
+	return err
+}
+
+// callable returns the host and port that a client on this machine can call,
+// and whether only such a client can. An unspecified address (0.0.0.0 or ::)
+// stands for all of the machine's and is no destination; 127.0.0.1 is one of
+// them, and unlike ::1 it is there in most containers too.
+func callable(addr net.Addr) (host string, local bool) {
+	tcp, ok := addr.(*net.TCPAddr)
+	switch {
+	case !ok:
+		return addr.String(), false
+	case tcp.IP.IsUnspecified():
+		return fmt.Sprintf("127.0.0.1:%d", tcp.Port), false
+	}
+	return addr.String(), tcp.IP.IsLoopback()
 }
 
 // shutdown drains srv. It works with its own deadline, since the context that

@@ -8,8 +8,8 @@ import (
 	"github.com/flowgate-mcp/flowgate/middleware"
 )
 
-// ErrUsage marks a mistake on the command line that the flag package has
-// already explained on standard error, together with the usage text.
+// ErrUsage marks a mistake on the command line that has already been explained
+// on standard error, together with the usage text.
 var ErrUsage = errors.New("invalid command line")
 
 // Options are the flags that both example servers take.
@@ -23,8 +23,8 @@ type Options struct {
 
 // Register declares the flags on fs, with the given default address and URI.
 func (o *Options) Register(fs *flag.FlagSet, addr, uri string) {
-	fs.StringVar(&o.Addr, "addr", addr, "`address` to listen on; port 0 picks a free port")
-	fs.BoolVar(&o.Stdio, "stdio", false, "serve standard input and output instead of HTTP")
+	fs.StringVar(&o.Addr, "addr", addr, "`host:port` to listen on; port 0 picks a free port")
+	fs.BoolVar(&o.Stdio, "stdio", false, "serve standard input and output instead of HTTP; not with -addr")
 	fs.StringVar(&o.URI, "uri", uri, "the server's own canonical `URI`")
 	fs.BoolVar(&o.Debug, "debug", false, "log more and count handler runs (GET /debug/invocations; on stdio at the end)")
 	fs.Func("mode", "`mode` of the flow policy: enforce or off (default enforce)", func(s string) error {
@@ -40,9 +40,10 @@ func (o *Options) Register(fs *flag.FlagSet, addr, uri string) {
 	})
 }
 
-// Parse reads args into the flags of fs and refuses what is left over. Its
-// error is [flag.ErrHelp] or wraps [ErrUsage].
-func Parse(fs *flag.FlagSet, args []string) error {
+// Parse reads args into the flags of fs, among them those of o. It refuses what
+// is left over, and an address that would not be listened on. Its error is
+// [flag.ErrHelp] or wraps [ErrUsage].
+func (o *Options) Parse(fs *flag.FlagSet, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
@@ -50,9 +51,19 @@ func Parse(fs *flag.FlagSet, args []string) error {
 		return fmt.Errorf("%w: %w", ErrUsage, err)
 	}
 	if fs.NArg() > 0 {
-		fmt.Fprintf(fs.Output(), "unexpected argument %q\n", fs.Arg(0))
-		fs.Usage()
-		return fmt.Errorf("%w: unexpected argument %q", ErrUsage, fs.Arg(0))
+		return misuse(fs, fmt.Sprintf("unexpected argument %q", fs.Arg(0)))
+	}
+	addrGiven := false // even if it is the default
+	fs.Visit(func(f *flag.Flag) { addrGiven = addrGiven || f.Name == "addr" })
+	if o.Stdio && addrGiven {
+		return misuse(fs, "-addr and -stdio exclude each other: on stdio there is nothing to listen on")
 	}
 	return nil
+}
+
+// misuse explains a mistake the way the flag package explains its own.
+func misuse(fs *flag.FlagSet, mistake string) error {
+	fmt.Fprintln(fs.Output(), mistake)
+	fs.Usage()
+	return fmt.Errorf("%w: %s", ErrUsage, mistake)
 }

@@ -108,8 +108,47 @@ func TestListenErrors(t *testing.T) {
 	}
 	defer taken.Close()
 	h := serve.HTTP{MCP: endpoint{}, Log: slog.New(slog.DiscardHandler), Stderr: io.Discard}
-	if err := h.Run(st.Context(t), taken.Addr().String()); err == nil {
-		t.Error("listened on a port that is taken")
+	for addr, hint := range map[string]string{
+		taken.Addr().String(): "; use another port, or port 0",
+		"8080":                "; use host:port",
+		"127.0.0.1:8080:":     "; use host:port",
+		"127.0.0.1:65536":     "; use host:port",
+		"127.0.0.1:nowhere":   "", // net's own words say what is wrong
+	} {
+		err := h.Run(st.Context(t), addr)
+		if err == nil || !strings.Contains(err.Error(), hint) || strings.Count(err.Error(), "listen") != 1 {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}
+
+func TestListening(t *testing.T) {
+	tests := []struct {
+		addr, open string
+		warns      bool
+	}{
+		{"127.0.0.1:0", "come in", false},
+		{":0", "come in", true},
+		{"0.0.0.0:0", "come in", true},
+		{":0", "", false}, // asks for tokens
+	}
+	for _, tt := range tests {
+		t.Run(tt.addr+tt.open, func(t *testing.T) {
+			s := st.Start(t, func(ctx context.Context, env serve.Env) error {
+				log := serve.Logger(env.Stderr, env, false)
+				h := serve.HTTP{MCP: endpoint{}, Open: tt.open, Log: log, Stderr: env.Stderr}
+				return h.Run(ctx, tt.addr)
+			}, nil)
+			if warned := strings.Contains(s.Stderr(), "WRN come in"); warned != tt.warns {
+				t.Errorf("stderr %s", s.Stderr())
+			}
+			if !strings.HasPrefix(s.URL, "http://127.0.0.1:") || !strings.HasSuffix(s.URL, "/mcp") {
+				t.Errorf("URL %s", s.URL)
+			}
+			if status, _ := s.Get(t, "/healthz"); status != http.StatusOK {
+				t.Errorf("%s: status %d", s.URL, status)
+			}
+		})
 	}
 }
 

@@ -61,6 +61,9 @@ func (s *HTTP) Stop(t testing.TB) {
 // Interrupt asks the server to end and returns at once.
 func (s *HTTP) Interrupt() { s.proc.stop() }
 
+// Stderr returns what the server has written for people.
+func (s *HTTP) Stderr() string { return s.stderr.String() }
+
 // Get fetches a path next to the endpoint.
 func (s *HTTP) Get(t testing.TB, path string) (status int, body string) {
 	t.Helper()
