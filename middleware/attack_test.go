@@ -304,3 +304,74 @@ func TestAttackUncheckedPolicies(t *testing.T) {
 		}
 	}
 }
+
+// Declared policies do not open when the one line is forgotten, or when the gate could
+// not be built and nobody looked at the error.
+func TestForgottenGate(t *testing.T) {
+	s := newTarget()
+	middleware.AddTool(s.MCPServer, mcp.NewTool("x"), policydecl.AcceptFrom("user"), s.call("x"))
+	middleware.AddResource(s.MCPServer, mcp.NewResource("m://a", "a"), policydecl.AcceptFrom("user"), s.read("a"))
+	middleware.AddPrompt(s.MCPServer, mcp.NewPrompt("p"), policydecl.AcceptFrom("user"), noop)
+	s.AddTool(mcp.NewTool("open"), s.call("open"))
+	if _, err := middleware.New(s.MCPServer, middleware.Config{}); err == nil {
+		t.Fatal("a gate without a URI was built")
+	}
+	ts := httptest.NewServer(server.NewStreamableHTTPServer(s.MCPServer, server.WithStateLess(true)))
+	defer ts.Close()
+	s.url = ts.URL
+	for method, params := range map[string]string{"tools/call": `"name":"x"`, "resources/read": `"uri":"m://a"`, "prompts/get": `"name":"p"`} {
+		if got := s.send(t, method, params, labelU); !strings.Contains(got, "not in order") {
+			t.Errorf("%s was answered %s", method, got)
+		}
+	}
+	sameCounts(t, s.ran.take())
+	s.send(t, "tools/call", `"name":"open"`, labelU)
+	sameCounts(t, s.ran.take(), "open")
+}
+
+// What is wrong with a declaration is said at start-up (P6), and an option that is
+// refused can be mended without a new server.
+func TestMoreMistakes(t *testing.T) {
+	s := newTarget()
+	if err := middleware.AddTool(s.MCPServer, mcp.NewTool("nil"), policydecl.AcceptFrom("user"), nil); err == nil {
+		t.Error("a tool without a handler was registered")
+	}
+	middleware.AddTool(s.MCPServer, mcp.NewTool("again"), policydecl.AcceptFrom(), s.call("again"))
+	s.AddTool(mcp.NewTool("again"), s.call("again"))
+	middleware.AddResource(s.MCPServer, mcp.NewResource("m://a", "a"), policydecl.AcceptFrom(), s.read("a"))
+	s.AddResource(mcp.NewResource("m://a", "a"), s.read("a"))
+	_, err := middleware.New(s.MCPServer, config())
+	for _, want := range []string{`flowgate: `, `tools["nil"]: missing: it has no handler`, `tools["again"]: conflict`, `resources["m://a"]: conflict`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %s", err, want)
+		}
+	}
+
+	s = newTarget()
+	if _, err := middleware.Handler(s.MCPServer, config(), server.WithEventStore(server.NewInMemoryEventStore())); err == nil || !strings.Contains(err.Error(), "WithEventStore") {
+		t.Errorf("an event store: %v", err)
+	}
+	if _, err := middleware.Handler(s.MCPServer, config()); err != nil {
+		t.Errorf("after the option was left out: %v", err)
+	}
+}
+
+// The operator reads of a refusal when it takes effect, not when the server itself has
+// refused the request before (G1).
+func TestRefusalsInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	cfg := config()
+	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s := newTarget()
+	middleware.AddTool(s.MCPServer, mcp.NewTool("x"), policydecl.AcceptFrom("user"), s.call("x"))
+	s.serve(t, cfg)
+	s.send(t, "resources/read", `"uri":"m://nothing"`, labelX)
+	s.send(t, "tools/call", `"name":"nothing"`, labelX)
+	if log.Len() > 0 {
+		t.Errorf("not found was logged: %s", log.String())
+	}
+	s.send(t, "tools/call", `"name":"x"`, labelX)
+	if n := strings.Count(log.String(), "request refused by flow policy"); n != 1 {
+		t.Errorf("%d records: %s", n, log.String())
+	}
+}

@@ -37,7 +37,7 @@ func TestCase42LongAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	control := listenHTTP(t, server.NewStreamableHTTPServer(c.server), c.ran)
+	control := listenHTTP(t, server.NewStreamableHTTPServer(plain(c.server)), c.ran)
 	for _, http2 := range []bool{false, true} {
 		ts := httptest.NewUnstartedServer(h)
 		ts.EnableHTTP2 = http2
@@ -170,7 +170,7 @@ func TestCase46Framing(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenHTTP(t, h, r.ran).streaming()
-	control := listenHTTP(t, server.NewStreamableHTTPServer(c.server, server.WithHTTPContextFunc(markStream)), c.ran).streaming()
+	control := listenHTTP(t, server.NewStreamableHTTPServer(plain(c.server), server.WithHTTPContextFunc(markStream)), c.ran).streaming()
 	sameAnswer(t, l.exchange(t, modern, request{method: "tools/list"}), control.exchange(t, modern, request{method: "tools/list"}))
 	hostile := `{"contributors":[{"principal":"https://a.example/\r\n\r\ndata: {}","assurance":"verified\r\n"},{"principal":"https://a.example/\u2028","assurance":"unverified"}],"complete":true}`
 	a := l.exchange(t, modern, call("export", hostile))
@@ -219,8 +219,10 @@ func TestCase47LongLines(t *testing.T) {
 func TestCase48TasksOfOthers(t *testing.T) {
 	run := func(gated bool) []string {
 		r := newRecipient()
-		var h http.Handler = server.NewStreamableHTTPServer(r.server)
-		if gated {
+		var h http.Handler
+		if !gated {
+			h = server.NewStreamableHTTPServer(plain(r.server))
+		} else {
 			var err error
 			if h, err = middleware.Handler(r.server, config()); err != nil {
 				t.Fatal(err)

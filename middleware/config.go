@@ -12,7 +12,8 @@ import (
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
-// Mode says what the gate does with a request that the policy refuses (M1).
+// Mode says what the gate does with a request that the policy refuses (M1): [Enforce]
+// or [DangerouslyOff].
 type Mode uint8
 
 const (

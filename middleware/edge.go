@@ -80,6 +80,7 @@ type outcome struct {
 	violation *flowerrors.Violation // of refuse
 	problem   string                // of reject
 	logged    bool                  // of fail: the operator knows why
+	rec       *record               // of a refusal that a seam or nobody has applied
 }
 
 // outcome applies the one rule of the way out (G3): refused and any result, or any
@@ -194,6 +195,13 @@ func (s *singleEdge) answer(resp wire.Response) (o outcome, rawID []byte) {
 		rawID = resp.ID
 	}
 	return o, rawID
+}
+
+// report tells the operator of a refusal that only the way out has put into effect.
+func (o outcome) report() {
+	if o.rec != nil {
+		o.rec.report()
+	}
 }
 
 // free reports that nothing on the way out needs to look at the answer.

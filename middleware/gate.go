@@ -3,6 +3,7 @@ package middleware
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -55,14 +56,16 @@ type Gate struct {
 // among them; flowerrors.All lists them.
 func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 	if s == nil {
-		return nil, &flowerrors.ConfigError{Path: "server", Reason: flowerrors.ReasonMissing, Detail: "it is nil"}
+		return nil, fmt.Errorf("flowgate: %w", &flowerrors.ConfigError{
+			Path: "server", Reason: flowerrors.ReasonMissing, Detail: "it is nil", Hint: "pass what server.NewMCPServer returned",
+		})
 	}
 	g := newGate(s, &cfg)
 	r := g.reg
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.gate != nil {
-		return nil, errGated
+		return nil, fmt.Errorf("flowgate: %w", errGated)
 	}
 	slot, err := hasMetaPropagator(s)
 	if slot {
@@ -78,7 +81,7 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 	set, err := r.compile(r.targets(true))
 	errs = append(errs, err, r.checkDeclarations(s, set))
 	if err := errors.Join(errs...); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("flowgate: %w", err)
 	}
 	if g.off() {
 		if cfg.MetaPropagator != nil {
@@ -96,7 +99,9 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 		return nil, err
 	}
 	r.gate = g
-	if !g.off() {
+	if g.off() {
+		r.off.Store(true)
+	} else {
 		r.live.Store(g)
 	}
 	return g, nil
@@ -154,6 +159,13 @@ func (r *registry) checkDeclarations(s *server.MCPServer, set *policydecl.Set) e
 		p, err := declared(meta)
 		if err == nil && set != nil {
 			err = set.Check(p)
+		}
+		if err == nil && p.IsZero() && !r.lookup(target{kind, name, helper}).IsZero() {
+			err = &flowerrors.ConfigError{
+				Reason: flowerrors.ReasonConflict,
+				Detail: "a helper registered it with a policy, and it was registered again without",
+				Hint:   "register it once, with the helper",
+			}
 		}
 		errs = append(errs, flowerrors.Under(targetPath(kind, name), err))
 	}

@@ -3,6 +3,7 @@ package middleware
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -23,11 +24,34 @@ type HTTPHandler struct {
 // Handler makes the gate for s and an HTTP handler in one line. It takes the
 // place of server.NewStreamableHTTPServer, with the same options.
 func Handler(s *server.MCPServer, cfg Config, opts ...server.StreamableHTTPOption) (*HTTPHandler, error) {
+	h, optErr := newStreamable(s, cfg.Mode, opts)
+	if optErr != nil {
+		// Before the gate is in s, so that the caller may mend it and try again.
+		return nil, optErr
+	}
 	g, err := New(s, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return g.Handler(opts...)
+	return &HTTPHandler{gate: g, http: h}, nil
+}
+
+// newStreamable makes mcp-go's transport and refuses what the gate does not cover.
+func newStreamable(s *server.MCPServer, mode Mode, opts []server.StreamableHTTPOption) (*server.StreamableHTTPServer, error) {
+	h := server.NewStreamableHTTPServer(s, opts...)
+	stored, err := hasEventStore(h)
+	if err == nil && (!stored || mode == DangerouslyOff) {
+		return h, nil
+	}
+	if err == nil {
+		err = &flowerrors.ConfigError{
+			Path: "options.WithEventStore", Reason: flowerrors.ReasonUnsupported,
+			Detail: "answers on a resumed stream do not pass the gate",
+			Hint:   "leave WithEventStore out",
+		}
+	}
+	_ = h.Shutdown(context.Background()) // only to stop what the options may have started
+	return nil, fmt.Errorf("flowgate: %w", err)
 }
 
 // MustHandler is [Handler] for wiring code that has nothing better to do with a
@@ -48,19 +72,9 @@ func (g *Gate) Handler(opts ...server.StreamableHTTPOption) (*HTTPHandler, error
 	if !g.made() {
 		return nil, errZeroGate
 	}
-	h := server.NewStreamableHTTPServer(g.server, opts...)
-	stored, err := hasEventStore(h)
+	h, err := newStreamable(g.server, g.mode, opts)
 	if err != nil {
 		return nil, err
-	}
-	if stored && !g.off() {
-		// Only to stop what the options may have started.
-		_ = h.Shutdown(context.Background())
-		return nil, &flowerrors.ConfigError{
-			Path: "options.WithEventStore", Reason: flowerrors.ReasonUnsupported,
-			Detail: "answers on a resumed stream do not pass the gate",
-			Hint:   "leave WithEventStore out",
-		}
 	}
 	return &HTTPHandler{gate: g, http: h}, nil
 }

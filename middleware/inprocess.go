@@ -62,6 +62,7 @@ func (t *inProcess) SendRequest(ctx context.Context, request transport.JSONRPCRe
 		kind = wire.Error
 	}
 	if o, _ := edge.answer(wire.Response{Kind: kind}); o.fate != pass {
+		o.report()
 		return t.gate.inProcessError(request.ID, o)
 	}
 	return resp, nil

@@ -204,7 +204,7 @@ func TestSharedHooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lg, lo, ls := listenHTTP(t, h, gated.ran), listenHTTP(t, server.NewStreamableHTTPServer(open.server), open.ran), listenHTTP(t, hs, strict.ran)
+	lg, lo, ls := listenHTTP(t, h, gated.ran), listenHTTP(t, server.NewStreamableHTTPServer(plain(open.server)), open.ran), listenHTTP(t, hs, strict.ran)
 	for _, e := range eras {
 		for _, rt := range routes {
 			if rt.endless || rt.only != "" || len(rt.effects) > 0 {

@@ -103,5 +103,5 @@ func (l *inProcessLine) object(t testing.TB, o string) string {
 
 // inProcessControl is a transport to r without a gate.
 func inProcessControl(r *recipient) transport.Interface {
-	return transport.NewInProcessTransport(r.server)
+	return transport.NewInProcessTransport(plain(r.server))
 }

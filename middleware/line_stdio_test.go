@@ -37,7 +37,7 @@ func runChild(name string) {
 	case childGated:
 		err = middleware.ServeStdio(r.server, config())
 	case childUngated:
-		err = server.ServeStdio(r.server)
+		err = server.ServeStdio(plain(r.server))
 	default:
 		err = fmt.Errorf("no such child: %s", name)
 	}

@@ -66,10 +66,10 @@ func serve(t testing.TB, g *middleware.Gate, r *recipient) []namedLine {
 func ungatedLines(t testing.TB) []namedLine {
 	t.Helper()
 	web, inside := newRecipient(), newRecipient()
-	l := listenHTTP(t, server.NewStreamableHTTPServer(web.server, server.WithHTTPContextFunc(markStream)), web.ran)
+	l := listenHTTP(t, server.NewStreamableHTTPServer(plain(web.server), server.WithHTTPContextFunc(markStream)), web.ran)
 	return []namedLine{
 		{"HTTP JSON", l}, {"HTTP SSE", l.streaming()}, {"stdio", startChild(t, childUngated)},
-		{"in process", startInProcess(t, transport.NewInProcessTransport(inside.server), inside.ran)},
+		{"in process", startInProcess(t, transport.NewInProcessTransport(plain(inside.server)), inside.ran)},
 	}
 }
 

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -25,7 +26,7 @@ type own struct {
 func (o *own) check(ctx context.Context) error {
 	g := o.reg.live.Load()
 	if g == nil {
-		return nil
+		return o.ungated(ctx)
 	}
 	r := g.recordOf(ctx)
 	if r == nil {
@@ -38,6 +39,17 @@ func (o *own) check(ctx context.Context) error {
 		return nil
 	}
 	return r.apply()
+}
+
+// ungated refuses a request to a server that declares policies but was never gated, or
+// whose gate could not be built: forgetting the one line must not open what was
+// declared.
+func (o *own) ungated(ctx context.Context) error {
+	if o.reg.off.Load() || server.ServerFromContext(ctx) == nil {
+		return nil
+	}
+	slog.ErrorContext(ctx, "flowgate: request refused: this server declares flow policies but is not gated; serve it through middleware.New")
+	return errBroken
 }
 
 type ownTool struct {
@@ -77,6 +89,18 @@ func (o *ownResource) handle(ctx context.Context, req mcp.ReadResourceRequest) (
 	return o.next(ctx, req)
 }
 
+type ownPrompt struct {
+	own
+	next server.PromptHandlerFunc
+}
+
+func (o *ownPrompt) handle(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	if err := o.check(ctx); err != nil {
+		return nil, err
+	}
+	return o.next(ctx, req)
+}
+
 // ownResourceCode tells a handler that a helper has registered from any other.
 var ownResourceCode = codePointer((&ownResource{}).handle)
 
@@ -101,4 +125,11 @@ func wrapResource(reg *registry, p policydecl.Policy, next server.ResourceHandle
 		return next
 	}
 	return (&ownResource{own{reg, p, mcp.MethodResourcesRead, ""}, next}).handle
+}
+
+func wrapPrompt(reg *registry, name string, p policydecl.Policy, next server.PromptHandlerFunc) server.PromptHandlerFunc {
+	if p.IsZero() || next == nil {
+		return next
+	}
+	return (&ownPrompt{own{reg, p, mcp.MethodPromptsGet, name}, next}).handle
 }

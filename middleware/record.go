@@ -45,6 +45,8 @@ type record struct {
 	applied   bool // a seam has refused because of the verdict
 	violation *flowerrors.Violation
 	problem   string // what is invalid
+	refusal   policydecl.Decision
+	reported  bool // the operator knows of the refusal
 
 	judgedBy atomic.Pointer[policydecl.Set] // that has judged the URI last
 	discreet bool                           // the refusal shows no policy; set before the verdict
@@ -153,26 +155,49 @@ func (r *record) judge(policies ...policydecl.Policy) verdict {
 	// The base answer is yes: this is the latest seam, so the server has said
 	// so; what it says later, the way out keeps (P9, G1).
 	if policydecl.Restrict(true, d) {
-		return r.settle(accepted, nil, "")
+		return r.settle(accepted, "")
 	}
 	if ctx.Err() != nil {
-		return r.settle(invalid, nil, errCancelled.Error())
+		return r.settle(invalid, errCancelled.Error())
 	}
-	r.gate.logRefusal(ctx, r.about(), r.label.Class(), d)
 	violation := d.Violation()
 	if r.discreet {
 		violation = &flowerrors.Violation{}
 	}
-	return r.settle(refused, violation, "")
+	return r.refuse(d, violation)
+}
+
+// refuse settles a refusal and keeps what there is to report of it, if it is the
+// verdict in force.
+func (r *record) refuse(d policydecl.Decision, violation *flowerrors.Violation) verdict {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.verdict < refused {
+		r.verdict, r.violation, r.refusal = refused, violation, d
+	}
+	return r.verdict
+}
+
+// report tells the operator of a refusal, once, when it takes effect: a request that
+// the server itself refuses has not been refused by flow policy (G1).
+func (r *record) report() {
+	r.mu.Lock()
+	due := r.verdict == refused && !r.reported
+	r.reported = r.reported || due
+	d := r.refusal
+	r.mu.Unlock()
+	if due {
+		r.gate.logRefusal(r.Context, r.about(), r.label.Class(), d)
+	}
 }
 
 // settle takes over a verdict unless the one in force is stricter, and returns the
 // one in force then.
-func (r *record) settle(v verdict, violation *flowerrors.Violation, problem string) verdict {
+func (r *record) settle(v verdict, problem string) verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if v > r.verdict {
-		r.verdict, r.violation, r.problem = v, violation, problem
+		r.verdict, r.problem = v, problem
 	}
 	return r.verdict
 }
@@ -181,7 +206,7 @@ func (r *record) settle(v verdict, violation *flowerrors.Violation, problem stri
 func (r *record) fail(why error) {
 	if r.state() != broken {
 		r.gate.logFault(r.Context, r.about(), why)
-		r.settle(broken, nil, "")
+		r.settle(broken, "")
 	}
 }
 
@@ -189,12 +214,13 @@ func (r *record) fail(why error) {
 func (r *record) reject(why error) {
 	if r.state() < invalid {
 		r.gate.logInvalid(r.Context, r.about(), why)
-		r.settle(invalid, nil, why.Error())
+		r.settle(invalid, why.Error())
 	}
 }
 
 // apply notes that a seam refuses now, and returns the error for mcp-go.
 func (r *record) apply() error {
+	defer r.report()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.applied = true
@@ -227,7 +253,7 @@ func (r *record) outcome(kind wire.Kind, held outcome) outcome {
 	}
 	switch r.verdict {
 	case refused:
-		return outcome{fate: refuse, violation: r.violation}
+		return outcome{fate: refuse, violation: r.violation, rec: r}
 	case invalid:
 		return outcome{fate: reject, problem: r.problem}
 	}

@@ -19,23 +19,23 @@ import (
 // all helpers it may be called from any goroutine, before the gate is built and while
 // it serves; see "Declaring policies" in the package documentation.
 func AddTool(s *server.MCPServer, tool mcp.Tool, policy policydecl.Policy, handler server.ToolHandlerFunc) error {
-	return addTool(s, &tool, policy, helper, func() { s.AddTool(tool, wrapTool(registryOf(s), tool.Name, policy, handler)) })
+	return addTool(s, &tool, policy, helper, handler != nil, func() { s.AddTool(tool, wrapTool(registryOf(s), tool.Name, policy, handler)) })
 }
 
 // AddTaskTool registers a tool that runs as a task, with its policy, as [AddTool]
 // does. A refused call creates no task.
 func AddTaskTool(s *server.MCPServer, tool mcp.Tool, policy policydecl.Policy, handler server.TaskToolHandlerFunc) error {
-	return addTool(s, &tool, policy, taskHelper, func() { s.AddTaskTool(tool, wrapTaskTool(registryOf(s), tool.Name, policy, handler)) })
+	return addTool(s, &tool, policy, taskHelper, handler != nil, func() { s.AddTaskTool(tool, wrapTaskTool(registryOf(s), tool.Name, policy, handler)) })
 }
 
-func addTool(s *server.MCPServer, tool *mcp.Tool, policy policydecl.Policy, o origin, add func()) error {
-	return register(s, target{policydecl.Tool, tool.Name, o}, &tool.Meta, policy, add)
+func addTool(s *server.MCPServer, tool *mcp.Tool, policy policydecl.Policy, o origin, handled bool, add func()) error {
+	return register(s, target{policydecl.Tool, tool.Name, o}, &tool.Meta, policy, handled, add)
 }
 
 // AddPrompt registers a prompt with its policy, as [AddTool] does a tool. The policy
 // also governs completions that refer to the prompt.
 func AddPrompt(s *server.MCPServer, prompt mcp.Prompt, policy policydecl.Policy, handler server.PromptHandlerFunc) error {
-	return register(s, target{policydecl.Prompt, prompt.Name, helper}, &prompt.Meta, policy, func() { s.AddPrompt(prompt, handler) })
+	return register(s, target{policydecl.Prompt, prompt.Name, helper}, &prompt.Meta, policy, handler != nil, func() { s.AddPrompt(prompt, wrapPrompt(registryOf(s), prompt.Name, policy, handler)) })
 }
 
 // AddResource registers a resource with its policy, as [AddTool] does a tool. The
@@ -48,7 +48,7 @@ func AddPrompt(s *server.MCPServer, prompt mcp.Prompt, policy policydecl.Policy,
 // Once there is a gate, each declaration of a resource or template compiles all of
 // them anew, so add many of them before.
 func AddResource(s *server.MCPServer, resource mcp.Resource, policy policydecl.Policy, handler server.ResourceHandlerFunc) error {
-	return register(s, target{policydecl.Resource, resource.URI, helper}, &resource.Meta, policy, func() {
+	return register(s, target{policydecl.Resource, resource.URI, helper}, &resource.Meta, policy, handler != nil, func() {
 		s.AddResource(resource, wrapResource(registryOf(s), policy, handler))
 	})
 }
@@ -61,7 +61,7 @@ func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, pol
 	if err != nil {
 		return registryOf(s).note(err)
 	}
-	return register(s, target{policydecl.Template, raw, helper}, &template.Meta, policy, func() {
+	return register(s, target{policydecl.Template, raw, helper}, &template.Meta, policy, handler != nil, func() {
 		handler := server.ResourceHandlerFunc(handler)
 		s.AddResourceTemplate(template, server.ResourceTemplateHandlerFunc(wrapResource(registryOf(s), policy, handler)))
 	})
@@ -70,8 +70,13 @@ func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, pol
 // register records the policy of a declaration, puts it into the declaration's _meta
 // and adds the declaration to the server, in that order, so that it is never reachable
 // before its policy (D4).
-func register(s *server.MCPServer, t target, meta **mcp.Meta, policy policydecl.Policy, add func()) error {
+func register(s *server.MCPServer, t target, meta **mcp.Meta, policy policydecl.Policy, handled bool, add func()) error {
 	reg := registryOf(s)
+	if !handled {
+		return reg.note(&flowerrors.ConfigError{
+			Path: targetPath(t.kind, t.name), Reason: flowerrors.ReasonMissing, Detail: "it has no handler", Hint: "pass one",
+		})
+	}
 	with, err := attachPolicy(reg, t.kind, t.name, *meta, policy)
 	if err == nil && policy.IsZero() {
 		err = reg.withdraw(t)

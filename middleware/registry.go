@@ -32,6 +32,7 @@ type registry struct {
 	compiled atomic.Pointer[policydecl.Set] // nil until there is a gate
 	governed atomic.Pointer[policydecl.Set] // the same with what Govern has set alone
 	live     atomic.Pointer[Gate]           // a gate that enforces
+	off      atomic.Bool                    // a gate that was switched off
 }
 
 // target is what a policy is about, and who said so.
@@ -49,6 +50,14 @@ const (
 	helper                   // attached to a declaration, by a helper or by hand
 	taskHelper               // attached to a task tool, of which mcp-go shows nothing
 )
+
+// String names the origin in errors.
+func (o origin) String() string {
+	if o == byGovern {
+		return "Govern"
+	}
+	return "a registration helper"
+}
 
 // registryMethod names a notification that nobody sends over the wire.
 const registryMethod = "notifications/flowgate/registry"
@@ -104,7 +113,8 @@ func (r *registry) declare(t target, p policydecl.Policy, registered func() bool
 		if o == byGovern || registered() {
 			return &flowerrors.ConfigError{
 				Path: targetPath(t.kind, t.name), Reason: flowerrors.ReasonDuplicate,
-				Detail: "declared twice", Hint: "declare its policy in one place",
+				Detail: "declared twice, first by " + o.String() + " and now by " + t.origin.String() + "; the first stays",
+				Hint:   "declare its policy in one place",
 			}
 		}
 		r.forget(earlier)
@@ -195,6 +205,8 @@ func (r *registry) note(err error) error {
 	defer r.mu.Unlock()
 	if r.gate == nil {
 		r.faults = append(r.faults, err)
+	} else {
+		r.gate.log.Error("flowgate: a declaration was refused", "error", err.Error())
 	}
 	return err
 }

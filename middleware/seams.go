@@ -11,10 +11,14 @@ import (
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
+// errChain says that something of the author's stands behind the gate.
+func errChain(what string) error {
+	return errors.New(what + " was added after the gate; install flowgate last")
+}
+
 // Faults of the gate itself (G6), for the operator's log.
 var (
 	errHooks     = errors.New("hooks were replaced, or one was added after the gate; install flowgate last")
-	errChain     = errors.New("a filter or middleware was added after the gate; install flowgate last")
 	errNoRecord  = errors.New("the request has no record: the propagator of _meta was replaced; pass yours in Config.MetaPropagator")
 	errUnbound   = errors.New("the request reached a seam that its Before hook never announced")
 	errUnseen    = errors.New("an answer was on its way out whose request the door never saw, or nobody judged; a context function may have dropped the context")
@@ -112,7 +116,7 @@ func (g *Gate) filterTools(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
 	case !g.announced():
 		r.fail(errHooks)
 	case !last:
-		r.fail(errChain)
+		r.fail(errChain("a tool filter"))
 	}
 	// mcp-go lets the call through only if the tool is still among these.
 	i := slices.IndexFunc(tools, func(t mcp.Tool) bool { return t.Name == call.target })
@@ -121,7 +125,7 @@ func (g *Gate) filterTools(ctx context.Context, tools []mcp.Tool) []mcp.Tool {
 	}
 	asTask := r.wantsTask() && (takesTasks(tools[i]) || g.runsAsTask(ctx, call.target))
 	if asTask && g.chainBroken.Load() {
-		r.fail(errChain) // the task would exist before guardTool could refuse
+		r.fail(errChain("a tool handler middleware")) // the task would exist before guardTool could refuse
 	}
 	v := g.judgeTool(ctx, r, tools[i], alone)
 	if v == accepted {
@@ -178,7 +182,7 @@ func (g *Gate) pass(ctx context.Context, method mcp.MCPMethod, last bool) error 
 	case r.about().method != method:
 		r.fail(errUnbound)
 	case !last:
-		r.fail(errChain)
+		r.fail(errChain("a tool filter"))
 	}
 	switch r.state() {
 	case accepted:
@@ -287,7 +291,7 @@ func (g *Gate) filterPrompts(ctx context.Context, prompts []mcp.Prompt) []mcp.Pr
 	case !g.hooksIntact():
 		r.fail(errHooks)
 	case !last:
-		r.fail(errChain)
+		r.fail(errChain("a prompt filter"))
 	}
 	for _, prompt := range prompts {
 		if p, err := g.promptPolicy(prompt); err != nil {

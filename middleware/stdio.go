@@ -62,7 +62,9 @@ func (g *Gate) Listen(ctx context.Context, in io.Reader, out io.Writer, opts ...
 	e := newStreamEdge(g)
 	w := &stdioWriter{edge: e, out: out}
 	r := &stdioReader{ctx: ctx, edge: e, in: bufio.NewReaderSize(in, 64<<10), out: w}
-	return s.Listen(g.withEdge(ctx, e), r, w)
+	err := s.Listen(g.withEdge(ctx, e), r, w)
+	w.close() // mcp-go does not wait for the goroutine that sends notifications
+	return err
 }
 
 // stdioReader hands mcp-go one line at a time and notes what each asks for.
@@ -132,16 +134,27 @@ func (r *stdioReader) next() {
 // stdioWriter is the way out of a stdio connection. mcp-go writes whole lines, but
 // from several goroutines and not all under its own lock.
 type stdioWriter struct {
-	edge *streamEdge
-	mu   sync.Mutex
-	out  io.Writer
-	held []byte // a line that is not whole yet
+	edge   *streamEdge
+	mu     sync.Mutex
+	out    io.Writer
+	held   []byte // a line that is not whole yet
+	closed bool
+}
+
+// close keeps anything from being written once Listen has returned.
+func (w *stdioWriter) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
 }
 
 // Write passes each whole line on, or what replaces it.
 func (w *stdioWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return 0, io.ErrClosedPipe
+	}
 	if len(w.held) == 0 && bytes.IndexByte(p, '\n') == len(p)-1 {
 		return len(p), w.judged(p)
 	}

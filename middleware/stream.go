@@ -129,6 +129,15 @@ func (e *streamEdge) find(id any, about about) *entry {
 // ids mcp-go cannot tell apart, one that is refused decides; an answer cannot be
 // that of a request which the door has not seen while there is another.
 func (e *streamEdge) answer(resp wire.Response) (replacement []byte) {
+	o, rawID := e.settleAnswer(resp)
+	if o.fate == pass {
+		return nil
+	}
+	o.report()
+	return e.gate.appendAnswer(nil, rawID, o)
+}
+
+func (e *streamEdge) settleAnswer(resp wire.Response) (outcome, []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	key := string(resp.ID)
@@ -136,18 +145,18 @@ func (e *streamEdge) answer(resp wire.Response) (replacement []byte) {
 	if group := e.pending[key]; len(group) > 0 {
 		chosen = group[0]
 		var best fate
-		for i, n := range slices.DeleteFunc(slices.Clone(group), func(n *entry) bool { return !n.seen.Load() }) {
-			if f := n.outcome(resp.Kind).fate; i == 0 || preferred(f, best) {
-				chosen, best = n, f
+		first := true
+		for _, n := range group {
+			if !n.seen.Load() {
+				continue
+			}
+			if f := n.outcome(resp.Kind).fate; first || preferred(f, best) {
+				chosen, best, first = n, f, false
 			}
 		}
 	}
-	o := chosen.outcome(resp.Kind)
 	e.drop(key, chosen)
-	if o.fate == pass {
-		return nil
-	}
-	return e.gate.appendAnswer(nil, chosen.rawID, o)
+	return chosen.outcome(resp.Kind), chosen.rawID
 }
 
 // preferred reports whether an entry with fate f is a better match for an answer

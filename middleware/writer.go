@@ -133,6 +133,7 @@ func (w *responseWriter) event(event []byte) error {
 		return err
 	}
 	w.done = true
+	o.report()
 	if !w.started {
 		// Nothing but the request itself has asked for a stream (G2).
 		return w.replace(o, rawID)
@@ -199,6 +200,7 @@ func (w *responseWriter) finish() {
 			return
 		}
 		if o, rawID := w.edge.answer(wire.ReadResponse(body)); o.fate != pass {
+			o.report()
 			_ = w.replace(o, rawID)
 			return
 		}

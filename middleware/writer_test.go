@@ -30,7 +30,7 @@ func TestWriterThatCannotFlush(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenHTTP(t, muted(h), r.ran)
-	control := listenHTTP(t, muted(server.NewStreamableHTTPServer(c.server)), c.ran)
+	control := listenHTTP(t, muted(server.NewStreamableHTTPServer(plain(c.server))), c.ran)
 	for _, e := range eras {
 		a := l.exchange(t, e, call("slow", labelU))
 		if a.contentType != "application/json" {

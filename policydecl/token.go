@@ -2,6 +2,7 @@ package policydecl
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -36,6 +37,12 @@ type token struct {
 const tokenHint = `use "self", "user", "host", "verified", "tofu", "unverified", ` +
 	`"publisher:<URI>", an absolute http(s) or urn URI, or a vendor token such as "com.example.tier:gold"`
 
+// isWord reports whether s is one of the tokens that are words.
+func isWord(s string) bool {
+	_, ok := ParseAssurance(s)
+	return ok || s == tokenSelf
+}
+
 // parseToken classifies s. A mistake (P6) is returned without a path, together with
 // an inert token: a token that is wrong matches nothing.
 func parseToken(s string) (token, *flowerrors.ConfigError) {
@@ -54,9 +61,13 @@ func parseToken(s string) (token, *flowerrors.ConfigError) {
 	if prefix, ok := vendorPrefix(s); ok {
 		return token{kind: kindVendor, key: prefix}, nil
 	}
+	hint := tokenHint
+	if near := strings.ToLower(strings.TrimSpace(s)); near != s && isWord(near) {
+		hint = "write " + strconv.Quote(near)
+	}
 	return token{}, &flowerrors.ConfigError{
 		Value: s, Reason: flowerrors.ReasonUnknownToken,
-		Detail: "not a token of acceptFrom; it would match nothing", Hint: tokenHint,
+		Detail: "not a token of acceptFrom; it would match nothing", Hint: hint,
 	}
 }
 

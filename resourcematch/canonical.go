@@ -75,7 +75,7 @@ const hintPrincipal = "write an absolute URI such as https://host.example/mcp, o
 
 func unusable(uri, detail string) error {
 	return &flowerrors.ConfigError{
-		Value:  uri,
+		Value:  withoutSecret(uri),
 		Reason: flowerrors.ReasonURI,
 		Detail: detail,
 		Hint:   hintPrincipal,
@@ -165,4 +165,18 @@ func canonicalURN(uri string) (out, fault string) {
 		return uri, ""
 	}
 	return lower(head) + uri[len(head):], ""
+}
+
+// withoutSecret hides user information, which may be a password, from an error.
+func withoutSecret(uri string) string {
+	start := rootEnd(uri)
+	end := len(uri)
+	if i := strings.IndexAny(uri[start:], "/?#"); i >= 0 {
+		end = start + i
+	}
+	at := strings.LastIndexByte(uri[start:end], '@')
+	if at < 0 {
+		return uri
+	}
+	return uri[:start] + "***" + uri[start+at:]
 }

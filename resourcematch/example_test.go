@@ -19,7 +19,7 @@ func ExampleCanonical() {
 	// Output:
 	// https://records.example/
 	// urn:mcp:user
-	// unusable-uri: "https://user@records.example/": the URI holds user information; write an absolute URI such as https://host.example/mcp, or a urn
+	// unusable-uri: "https://***@records.example/": the URI holds user information; write an absolute URI such as https://host.example/mcp, or a urn
 }
 
 // The prefix governs what is inside it under every reading of the URI.
