@@ -52,11 +52,21 @@
 // legacy HTTP+SSE, stdio and in process; in the protocol of 2025-11-25 and earlier and in that of
 // 2026-07-28 (section 5 of the specification). Lists, ping, initialize,
 // server/discover, logging/setLevel, resources/unsubscribe, notifications and
-// answers to requests of the server pass untouched.
+// answers to requests of the server pass.
 //
 // A refusal is a JSON-RPC error that peers recognise by the key
 // "io.modelcontextprotocol/flowPolicyViolation" in its data (X2). A message that
 // can be read in two ways is an invalid request, whatever its label (L8).
+//
+// # What is published
+//
+// Each declaration with a policy of its own carries it in lists twice: in _meta, where
+// it is read and enforced from, and as the member flowPolicy beside the others (D1, D4).
+// The answers to initialize and server/discover say capabilities.flow, and the same
+// under capabilities.extensions, with the default policy of the server (D2). This is put into the
+// text of the answer, and every other byte is as mcp-go wrote it (D3). A policy by
+// [Govern] is no part of a declaration and is not published. A server that is served
+// past its gate publishes only what is in _meta.
 //
 // # How it is built
 //

@@ -81,6 +81,7 @@ type outcome struct {
 	problem   string                // of reject
 	logged    bool                  // of fail: the operator knows why
 	rec       *record               // of a refusal that a seam or nobody has applied
+	method    mcp.MCPMethod         // of pass: what is answered
 }
 
 // outcome applies the one rule of the way out (G3): refused and any result, or any
@@ -99,7 +100,7 @@ func (e *entry) outcome(kind wire.Kind) outcome {
 	case !e.seen.Load():
 		return held
 	case !e.gated:
-		return outcome{}
+		return outcome{method: e.about.method}
 	case e.faulty:
 		return outcome{fate: fail, logged: true}
 	case e.refusal != nil:
@@ -207,5 +208,5 @@ func (o outcome) report() {
 // free reports that nothing on the way out needs to look at the answer.
 func (s *singleEdge) free() bool {
 	o, _ := s.answer(wire.Response{Kind: wire.Result})
-	return o.fate == pass
+	return o.fate == pass && !publishes(o.method)
 }

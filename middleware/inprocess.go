@@ -61,9 +61,13 @@ func (t *inProcess) SendRequest(ctx context.Context, request transport.JSONRPCRe
 	if resp.Error != nil {
 		kind = wire.Error
 	}
-	if o, _ := edge.answer(wire.Response{Kind: kind}); o.fate != pass {
+	o, _ := edge.answer(wire.Response{Kind: kind})
+	if o.fate != pass {
 		o.report()
 		return t.gate.inProcessError(request.ID, o)
+	}
+	if kind == wire.Result && publishes(o.method) {
+		resp.Result = t.gate.publish(o.method, resp.Result)
 	}
 	return resp, nil
 }

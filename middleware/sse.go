@@ -167,8 +167,9 @@ func (s *sseStream) Write(event []byte) (int, error) {
 	defer s.mu.Unlock()
 	out := event
 	if strings.HasPrefix(s.Header().Get("Content-Type"), "text/event-stream") {
-		if resp := wire.ReadResponse(eventData(event)); resp.Kind != wire.Other {
-			if replacement := s.edge.answer(resp); replacement != nil {
+		data := eventData(event)
+		if resp := wire.ReadResponse(data); resp.Kind != wire.Other {
+			if replacement := s.edge.answer(data, resp); replacement != nil {
 				out = messageEvent(replacement)
 			}
 		}

@@ -182,8 +182,9 @@ func (w *stdioWriter) line(p []byte) error {
 // judged writes one line of mcp-go's, or what replaces it. The caller holds w.mu.
 func (w *stdioWriter) judged(line []byte) error {
 	if resp := wire.ReadResponse(line); resp.Kind != wire.Other {
-		if replacement := w.edge.answer(resp); replacement != nil {
-			line = append(replacement, '\n')
+		msg := bytes.TrimSuffix(line, []byte("\n"))
+		if replacement := w.edge.answer(msg, resp); replacement != nil {
+			line = append(bytes.Clone(replacement), '\n')
 		}
 	}
 	_, err := w.out.Write(line)

@@ -125,12 +125,16 @@ func (e *streamEdge) find(id any, about about) *entry {
 	return unbound(e.pending[key], about)
 }
 
-// answer decides on one answer and forgets its request. Of several requests whose
+// answer decides on one answer, msg, and forgets its request. It returns what takes the
+// place of the answer, or nil. Of several requests whose
 // ids mcp-go cannot tell apart, one that is refused decides; an answer cannot be
 // that of a request which the door has not seen while there is another.
-func (e *streamEdge) answer(resp wire.Response) (replacement []byte) {
+func (e *streamEdge) answer(msg []byte, resp wire.Response) (replacement []byte) {
 	o, rawID := e.settleAnswer(resp)
 	if o.fate == pass {
+		if resp.Kind == wire.Result && publishes(o.method) {
+			return e.gate.publish(o.method, msg, "result")
+		}
 		return nil
 	}
 	o.report()

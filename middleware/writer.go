@@ -126,8 +126,13 @@ func (w *responseWriter) events() error {
 
 // event sends one event, or what replaces it.
 func (w *responseWriter) event(event []byte) error {
-	o, rawID := w.edge.answer(wire.ReadResponse(eventData(event)))
+	data := eventData(event)
+	resp := wire.ReadResponse(data)
+	o, rawID := w.edge.answer(resp)
 	if o.fate == pass {
+		if resp.Kind == wire.Result && publishes(o.method) {
+			event = messageEvent(w.gate.publish(o.method, data, "result"))
+		}
 		w.start()
 		_, err := w.ResponseWriter.Write(event)
 		return err
@@ -199,10 +204,15 @@ func (w *responseWriter) finish() {
 			_ = w.event(body)
 			return
 		}
-		if o, rawID := w.edge.answer(wire.ReadResponse(body)); o.fate != pass {
+		resp := wire.ReadResponse(body)
+		o, rawID := w.edge.answer(resp)
+		if o.fate != pass {
 			o.report()
 			_ = w.replace(o, rawID)
 			return
+		}
+		if resp.Kind == wire.Result {
+			body = w.gate.publish(o.method, body, "result")
 		}
 	}
 	if w.status != 0 || len(body) > 0 {
