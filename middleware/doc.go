@@ -41,8 +41,13 @@
 // accept.
 //
 // Use the helpers also while the server runs. A policy that is written into _meta by
-// hand counts for a tool whenever it runs; for a resource or prompt if it is there when
-// New runs, or else once it has been listed. New refuses one in a template.
+// hand counts for a tool or prompt whenever it runs; for a resource if it is there when
+// New runs, or else once it has been listed. New refuses one in a template; in one that is
+// added later and listed, it counts beside the default.
+//
+// A resource's handler that a helper has registered is judged also where the handler of
+// another resource calls it, as a Go function, with the context of its own request. Such
+// code had better share a function than a handler.
 //
 // # What is gated
 //
@@ -57,6 +62,10 @@
 // A refusal is a JSON-RPC error that peers recognise by the key
 // "io.modelcontextprotocol/flowPolicyViolation" in its data (X2). A message that
 // can be read in two ways is an invalid request, whatever its label (L8).
+//
+// A completion for a prompt that a filter hides is refused by that prompt's policy, with
+// nothing of the policy in the refusal; but a peer can tell from it that such a prompt
+// exists, because mcp-go asks the completion provider for hidden prompts too.
 //
 // # What is published
 //

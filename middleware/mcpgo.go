@@ -154,7 +154,8 @@ func (g *Gate) installHooks() {
 		read: len(h.OnBeforeReadResource), prompt: len(h.OnBeforeGetPrompt), complete: len(h.OnBeforeComplete),
 		subscribe: len(h.OnBeforeSubscribe), listen: len(h.OnBeforeSubscriptionsListen),
 	}
-	h.AddOnRegisterSession(g.joinSession)
+	// The first, so that no hook of the author's delays it.
+	h.OnRegisterSession = slices.Insert(h.OnRegisterSession, 0, server.OnRegisterSessionHookFunc(g.joinSession))
 	h.AddOnRequestInitialization(g.door)
 	h.AddBeforeCallTool(g.beforeCallTool)
 	h.AddBeforeReadResource(g.beforeReadResource)

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -24,12 +25,14 @@ func (g *Gate) afterListResources(ctx context.Context, _ any, _ *mcp.ListResourc
 	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithResources); ok {
 		own = s.GetSessionResources()
 	}
+	var found []listed
 	for i := range result.Resources {
 		r := &result.Resources[i]
 		if _, session := own[r.URI]; !session {
-			g.adoptListed(ctx, policydecl.Resource, r.URI, r.Meta)
+			found = g.unknown(ctx, found, policydecl.Resource, r.URI, r.Meta)
 		}
 	}
+	g.adopt(ctx, found)
 }
 
 func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, result *mcp.ListResourceTemplatesResult) {
@@ -40,6 +43,7 @@ func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourc
 	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithResourceTemplates); ok {
 		own = s.GetSessionResourceTemplates()
 	}
+	var found []listed
 	for i := range result.ResourceTemplates {
 		t := &result.ResourceTemplates[i]
 		raw, err := rawTemplate(*t)
@@ -47,29 +51,56 @@ func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourc
 			continue // nothing matches it
 		}
 		if _, session := own[raw]; !session {
-			g.adoptListed(ctx, policydecl.Template, raw, t.Meta)
+			found = g.unknown(ctx, found, policydecl.Template, raw, t.Meta)
+		}
+	}
+	g.adopt(ctx, found)
+}
+
+// unknown appends a listed declaration whose policy is not in force yet. A mistake in it
+// cannot stop the server any more, so the operator is told, once.
+func (g *Gate) unknown(ctx context.Context, found []listed, kind policydecl.TargetKind, name string, meta *mcp.Meta) []listed {
+	if meta == nil || meta.AdditionalFields[policydecl.PolicyKey] == nil {
+		return found
+	}
+	d := listed{target: target{kind, name, helper}}
+	var err error
+	if d.policy, err = declared(meta); err == nil {
+		if known := g.reg.lookup(d.target); slices.Equal(known.Tokens(), d.policy.Tokens()) && !known.IsZero() {
+			return found
+		}
+		err = checkPolicy(g.reg, kind, name, d.policy)
+	}
+	if err != nil {
+		g.unfit(ctx, d, err)
+		return found
+	}
+	if tokens, ok := g.reg.unfit.Load(d.target); ok && tokens == strings.Join(d.policy.Tokens(), " ") {
+		return found
+	}
+	return append(found, d)
+}
+
+// adopt takes over the policies of listed declarations.
+func (g *Gate) adopt(ctx context.Context, found []listed) {
+	if len(found) == 0 {
+		return
+	}
+	for _, err := range g.reg.adoptListed(found) {
+		g.logFault(ctx, about{}, err)
+	}
+	for _, d := range found {
+		if g.reg.lookup(d.target).IsZero() {
+			g.reg.unfit.Store(d.target, strings.Join(d.policy.Tokens(), " "))
 		}
 	}
 }
 
-// adoptListed takes over the policy of a declaration that was just listed, unless it
-// is known. A mistake in it cannot stop the server any more, so the operator is told.
-func (g *Gate) adoptListed(ctx context.Context, kind policydecl.TargetKind, name string, meta *mcp.Meta) {
-	if meta == nil || meta.AdditionalFields[policydecl.PolicyKey] == nil {
-		return
-	}
-	t := target{kind, name, helper}
-	p, err := declared(meta)
-	if err == nil {
-		err = checkPolicy(g.reg, kind, name, p)
-	}
-	if err == nil {
-		if known := g.reg.lookup(t); slices.Equal(known.Tokens(), p.Tokens()) && !known.IsZero() {
-			return
-		}
-		err = g.reg.declare(t, p, func() bool { return false })
-	}
-	if err != nil {
-		g.logFault(ctx, about{target: name}, err)
+// unfit tells the operator of a declaration that cannot be taken over, unless that was
+// said already.
+func (g *Gate) unfit(ctx context.Context, d listed, err error) {
+	tokens := strings.Join(d.policy.Tokens(), " ")
+	if before, ok := g.reg.unfit.Swap(d.target, tokens); !ok || before != tokens {
+		g.logFault(ctx, about{target: d.name}, err)
 	}
 }

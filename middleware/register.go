@@ -55,7 +55,9 @@ func AddResource(s *server.MCPServer, resource mcp.Resource, policy policydecl.P
 
 // AddResourceTemplate registers a resource template with its policy, as
 // [AddResource] does a resource. mcp-go may route a URI to any template that matches
-// it, so all policies that match a URI must accept.
+// it, so all policies that match a URI must accept. mcp-go does not show which templates
+// it has, so one that was declared can be declared again with the same policy while the
+// gate serves, but not with another.
 func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, policy policydecl.Policy, handler server.ResourceTemplateHandlerFunc) error {
 	raw, err := rawTemplate(template)
 	if err != nil {
@@ -115,7 +117,8 @@ func AddSessionTool(s *server.MCPServer, sessionID string, tool mcp.Tool, policy
 }
 
 // AddSessionResource registers a resource for one session, with its policy,
-// which counts beside those that the server has for the same URI.
+// which counts beside those that the server has for the same URI. Without a policy the
+// default counts beside them, also in place of a resource with a policy of its own.
 func AddSessionResource(s *server.MCPServer, sessionID string, resource mcp.Resource, policy policydecl.Policy, handler server.ResourceHandlerFunc) error {
 	reg := registryOf(s)
 	meta, err := attachPolicy(reg, policydecl.Resource, resource.URI, resource.Meta, policy)

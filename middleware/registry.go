@@ -22,6 +22,7 @@ import (
 // an atomic pointer.
 type registry struct {
 	byName sync.Map // target -> policydecl.Policy
+	unfit  sync.Map // target -> the tokens of a listed policy that cannot be adopted
 
 	mu     sync.Mutex
 	order  []target // resources, templates and prefixes, as declared
@@ -105,39 +106,97 @@ type registryKey struct{}
 func (r *registry) declare(t target, p policydecl.Policy, registered func() bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	undo, err := r.record(t, p, registered)
+	if err != nil || r.gate == nil || t.kind == policydecl.Tool || t.kind == policydecl.Prompt {
+		return err
+	}
+	if err = r.recompile(); err != nil {
+		undo()
+	}
+	return err
+}
+
+// listed is the declaration of a resource or template that was found in a list.
+type listed struct {
+	target
+	policy policydecl.Policy
+}
+
+// adoptListed declares what was found in a list, in one go, in place of what was known of
+// the same names. It returns the errors of those that cannot be declared.
+func (r *registry) adoptListed(found []listed) (errs []error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	gone := func() bool { return false }
+	var undos []func()
+	var all []listed
+	for _, d := range found {
+		undo, err := r.record(d.target, d.policy, gone)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		undos, all = append(undos, undo), append(all, d)
+	}
+	if len(all) == 0 || r.recompile() == nil {
+		return errs
+	}
+	for _, undo := range slices.Backward(undos) {
+		undo()
+	}
+	for _, d := range all { // which of them is it?
+		undo, err := r.record(d.target, d.policy, gone)
+		if err == nil {
+			if err = r.recompile(); err != nil {
+				undo()
+			}
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// record notes a policy, without compiling, and returns what takes it back. The caller
+// holds r.mu.
+func (r *registry) record(t target, p policydecl.Policy, registered func() bool) (undo func(), err error) {
+	var gone []listed
 	for o := byGovern; o <= taskHelper; o++ {
 		earlier := target{t.kind, t.name, o}
 		if r.lookup(earlier).IsZero() || o == byGovern && t.origin == byGovern {
 			continue
 		}
+		if r.gate != nil && t.kind == policydecl.Template && t.origin == o && slices.Equal(r.lookup(t).Tokens(), p.Tokens()) {
+			continue // it may have been removed, which mcp-go shows to nobody
+		}
 		if o == byGovern || registered() {
-			return &flowerrors.ConfigError{
+			return nil, &flowerrors.ConfigError{
 				Path: targetPath(t.kind, t.name), Reason: flowerrors.ReasonDuplicate,
 				Detail: "declared twice, first by " + o.String() + " and now by " + t.origin.String() + "; the first stays",
 				Hint:   "declare its policy in one place",
 			}
 		}
+		gone = append(gone, listed{earlier, r.lookup(earlier)})
 		r.forget(earlier)
 	}
-	if t.kind == policydecl.Tool || t.kind == policydecl.Prompt {
-		r.byName.Store(t, p)
-		return nil
+	if before := r.lookup(t); !before.IsZero() {
+		gone = append(gone, listed{t, before})
 	}
-	before := r.lookup(t)
-	r.byName.Store(t, p)
-	if before.IsZero() {
+	r.put(t, p)
+	return func() {
+		r.forget(t)
+		for _, d := range gone {
+			r.put(d.target, d.policy)
+		}
+	}, nil
+}
+
+// put stores a policy. The caller holds r.mu.
+func (r *registry) put(t target, p policydecl.Policy) {
+	if _, known := r.byName.Swap(t, p); !known && t.kind != policydecl.Tool && t.kind != policydecl.Prompt {
 		r.order = append(r.order, t)
 	}
-	if r.gate == nil {
-		return nil
-	}
-	err := r.recompile()
-	if err != nil && before.IsZero() {
-		r.forget(t)
-	} else if err != nil {
-		r.byName.Store(t, before)
-	}
-	return err
 }
 
 // withdraw takes back what helpers were told about a target, which is now left to the
@@ -202,11 +261,14 @@ func (r *registry) note(err error) error {
 		return nil
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.gate == nil {
+	g := r.gate
+	if g == nil {
 		r.faults = append(r.faults, err)
-	} else {
-		r.gate.log.Error("flowgate: a declaration was refused", "error", err.Error())
+	}
+	r.mu.Unlock()
+	if g != nil {
+		// Without the lock: the logger is the author's and may declare something.
+		g.log.Error("flowgate: a declaration was refused", "error", err.Error())
 	}
 	return err
 }

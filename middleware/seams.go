@@ -237,8 +237,8 @@ func (g *Gate) guardResource(next server.ResourceHandlerFunc) server.ResourceHan
 			if req.Params.URI != r.about().target || r.judgedBy.Load() != g.set() || hasOwnResources(ctx) {
 				g.judgeURI(ctx, r, req.Params.URI)
 			}
-			if plain && g.ungoverned(req.Params.URI) {
-				r.judge(policydecl.Policy{})
+			if plain && r.state() == accepted && g.ungoverned(req.Params.URI) {
+				g.judgePlain(ctx, r, req.Params.URI)
 			}
 		}
 		if err := g.pass(ctx, mcp.MethodResourcesRead, last); err != nil {
@@ -246,6 +246,31 @@ func (g *Gate) guardResource(next server.ResourceHandlerFunc) server.ResourceHan
 		}
 		return next(ctx, req)
 	}
+}
+
+// judgePlain judges a read of what no helper has registered: by the policy that its
+// author has written into its _meta by hand, and else by the default.
+func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
+	set := g.set()
+	if policydecl.Restrict(true, set.Decide(r.Context, &r.label, policydecl.Policy{})) {
+		return // whatever stands there has been judged with the URI
+	}
+	var meta *mcp.Meta
+	own, found := server.ServerResource{}, false
+	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithResources); ok {
+		own, found = s.GetSessionResources()[uri]
+	}
+	if found {
+		meta = own.Resource.Meta
+	} else if global := g.server.ListResources()[uri]; global != nil {
+		meta = global.Resource.Meta
+	}
+	p, err := declared(meta)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	r.judge(p)
 }
 
 // ungoverned reports whether Govern has said nothing about some reading of uri.

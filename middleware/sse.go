@@ -76,8 +76,12 @@ func (h *SSEHandler) serveStream(next http.Handler, w http.ResponseWriter, r *ht
 	s := &sseStream{ResponseWriter: w, edge: newStreamEdge(h.gate)}
 	s.flusher, _ = w.(http.Flusher)
 	s.edge.joined = func(id string) {
-		h.streams.Store(id, s)
-		s.session = id
+		// The first is the stream's own. A handler of a posted message may open others
+		// with the context that it was given.
+		s.once.Do(func() {
+			s.session = id
+			h.streams.Store(id, s)
+		})
 	}
 	defer func() {
 		s.end()
@@ -100,11 +104,15 @@ func (h *SSEHandler) serveMessage(next http.Handler, w http.ResponseWriter, r *h
 	}
 	s := v.(*sseStream)
 	r = r.WithContext(h.gate.withEdge(r.Context(), s.edge))
-	body, err := io.ReadAll(r.Body)
-	r.Body = rest{io.MultiReader(bytes.NewReader(body), failing{err}), r.Body}
 	// mcp-go takes the first JSON value and leaves what follows.
-	var msg json.RawMessage
-	if json.NewDecoder(bytes.NewReader(body)).Decode(&msg) == nil {
+	var (
+		msg  json.RawMessage
+		read bytes.Buffer
+	)
+	body := &notingReader{Reader: r.Body}
+	err := json.NewDecoder(io.TeeReader(body, &read)).Decode(&msg)
+	r.Body = rest{io.MultiReader(&read, body), r.Body}
+	if err == nil {
 		intact := h.gate.hooksIntact()
 		if !intact {
 			if answer, refused := h.gate.standIn(r.Context(), msg, &singleEdge{}); refused {
@@ -113,12 +121,38 @@ func (h *SSEHandler) serveMessage(next http.Handler, w http.ResponseWriter, r *h
 				return
 			}
 		}
-		if n := s.edge.register(msg); n != nil && !intact {
-			n.see()
+		if n := s.edge.register(msg); n != nil {
+			if !intact {
+				n.see()
+			}
+			status := &statusWriter{ResponseWriter: w}
+			defer func() {
+				if status.code != http.StatusAccepted {
+					s.edge.withdraw(n) // turned away, so nothing will answer it
+				}
+			}()
+			w = status
 		}
 	}
 	next.ServeHTTP(w, r)
 }
+
+// statusWriter notes the status of a response.
+type statusWriter struct {
+	http.ResponseWriter
+	code int // 0 before there is one
+}
+
+// WriteHeader notes the first status that is final.
+func (w *statusWriter) WriteHeader(code int) {
+	if w.code == 0 && code >= http.StatusOK {
+		w.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets http.ResponseController reach the writer below.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // rest is a body of which a part was read already.
 type rest struct {
@@ -126,15 +160,18 @@ type rest struct {
 	io.Closer
 }
 
-// failing ends a body as reading it has ended.
-type failing struct{ err error }
+// notingReader ends for good as it has ended once.
+type notingReader struct {
+	io.Reader
+	err error
+}
 
-// Read returns the error, or io.EOF if there was none.
-func (f failing) Read([]byte) (int, error) {
-	if f.err != nil {
-		return 0, f.err
+// Read reads, or returns the error that ended the reader before.
+func (r *notingReader) Read(p []byte) (n int, err error) {
+	if r.err == nil {
+		n, r.err = r.Reader.Read(p)
 	}
-	return 0, io.EOF
+	return n, r.err
 }
 
 // sseStream is the way out of one stream. mcp-go writes one event at a time.
@@ -142,7 +179,8 @@ type sseStream struct {
 	http.ResponseWriter
 	edge    *streamEdge
 	flusher http.Flusher // nil when the writer below cannot flush
-	session string       // set by mcp-go's hook, in the goroutine that serves the stream
+	once    sync.Once
+	session string // set once, by mcp-go's hook, in the goroutine that serves the stream
 
 	mu    sync.Mutex
 	ended bool

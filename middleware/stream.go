@@ -126,9 +126,10 @@ func (e *streamEdge) find(id any, about about) *entry {
 }
 
 // answer decides on one answer, msg, and forgets its request. It returns what takes the
-// place of the answer, or nil. Of several requests whose
-// ids mcp-go cannot tell apart, one that is refused decides; an answer cannot be
-// that of a request which the door has not seen while there is another.
+// place of the answer, or nil. Of several requests whose ids mcp-go cannot tell apart,
+// the one with the worst fate decides, and goes on doing so while there are others:
+// nothing says whose answer this one was. An answer cannot be that of a request which
+// the door has not seen while there is another.
 func (e *streamEdge) answer(msg []byte, resp wire.Response) (replacement []byte) {
 	o, rawID := e.settleAnswer(resp)
 	if o.fate == pass {
@@ -148,50 +149,77 @@ func (e *streamEdge) settleAnswer(resp wire.Response) (outcome, []byte) {
 	chosen := &entry{rawID: resp.ID} // of an answer that nobody asked for
 	if group := e.pending[key]; len(group) > 0 {
 		chosen = group[0]
-		var best fate
-		first := true
+		var harmless *entry
+		worst, first := pass, true
 		for _, n := range group {
 			if !n.seen.Load() {
 				continue
 			}
-			if f := n.outcome(resp.Kind).fate; first || preferred(f, best) {
-				chosen, best, first = n, f, false
+			f := n.outcome(resp.Kind).fate
+			if first || f > worst {
+				chosen, worst, first = n, f, false
+			}
+			if f == pass && !n.extra {
+				harmless = n
 			}
 		}
+		if worst == fail && harmless != nil {
+			// It may be the answer of the one that is not judged yet.
+			e.drop(key, harmless, false)
+			return outcome{fate: reject, problem: errSameID}, harmless.rawID
+		}
 	}
-	e.drop(key, chosen)
-	return chosen.outcome(resp.Kind), chosen.rawID
-}
-
-// preferred reports whether an entry with fate f is a better match for an answer
-// than one with fate best: a refusal decides, and else an answer that may leave is
-// that of the request which lets it.
-func preferred(f, best fate) bool {
-	return f >= reject && best < reject || f == pass && best == fail
-}
-
-// drop forgets an entry, and with the last one that was read from the stream all
-// others of its key. The caller holds e.mu.
-func (e *streamEdge) drop(key string, n *entry) {
+	o := chosen.outcome(resp.Kind)
+	if !chosen.extra {
+		e.drop(key, chosen, o.fate != pass)
+		return o, chosen.rawID
+	}
+	// The answer is that of a request which was read.
 	group := e.pending[key]
-	if n.extra {
-		// The answer is that of a request which was read.
-		i := slices.IndexFunc(group, func(m *entry) bool { return !m.extra && m.seen.Load() })
-		n = group[max(i, 0)]
+	i := slices.IndexFunc(group, func(m *entry) bool { return !m.extra && m.seen.Load() })
+	if i < 0 {
+		i = slices.IndexFunc(group, func(m *entry) bool { return !m.extra })
 	}
+	answered := group[i] // a group holds one that was read
+	e.drop(key, answered, false)
+	return o, answered.rawID
+}
+
+// drop forgets an entry that was read from the stream, and with the last one all
+// others of its key. With stay it goes on deciding about those others, as one that is
+// extra. The caller holds e.mu.
+func (e *streamEdge) drop(key string, n *entry, stay bool) {
+	group := e.pending[key]
 	i := slices.Index(group, n)
 	if i < 0 {
 		return
 	}
-	group = slices.Delete(group, i, i+1)
+	if !n.endless {
+		n.endless = true
+		e.settle()
+	}
+	if n.extra = stay; !stay {
+		group = slices.Delete(group, i, i+1)
+	}
 	if slices.IndexFunc(group, func(m *entry) bool { return !m.extra }) < 0 {
 		delete(e.pending, key)
 	} else {
 		e.pending[key] = group
 	}
-	if !n.endless {
-		e.settle()
+}
+
+// errSameID answers a request that JSON-RPC forbids, or that mcp-go reads as such.
+const errSameID = "Invalid Request: its id is that of another request in flight, or is read as the same number"
+
+// withdraw forgets a message that mcp-go has not taken.
+func (e *streamEdge) withdraw(n *entry) {
+	key, err := wire.RawIDKey(n.rawID)
+	if err != nil {
+		return
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.drop(key, n, false)
 }
 
 // drain waits until every request that was read has its answer, but no longer than
