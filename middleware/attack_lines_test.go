@@ -29,14 +29,7 @@ func message(id, method, params, label string) string {
 // shared puts the target on the two transports whose requests share one way out.
 func (s *target) shared(t *testing.T) []namedLine {
 	t.Helper()
-	g, err := middleware.New(s.MCPServer, config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := g.SSE()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, h := serveSSE(t, s.MCPServer)
 	return []namedLine{
 		{"stdio", listenPipe(t, &recipient{server: s.MCPServer, ran: s.ran}, g)},
 		{"legacy SSE", listenSSE(t, h, s.ran)},
@@ -123,14 +116,8 @@ func TestAttackSessionInsideAStream(t *testing.T) {
 	if err := middleware.AddTool(s.MCPServer, mcp.NewTool("outer"), lenient, outer); err != nil {
 		t.Fatal(err)
 	}
-	g, err := middleware.New(s.MCPServer, config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := g.SSE()
-	if err != nil {
-		t.Fatal(err)
-	}
+	var h *middleware.SSEHandler
+	g, h = serveSSE(t, s.MCPServer)
 	t.Run("stream", func(t *testing.T) {
 		l := listenSSE(t, h, s.ran)
 		l.send(t, message("1", "tools/call", `"name":"outer"`, labelX))
@@ -154,14 +141,7 @@ func TestAttackMessagesTurnedAway(t *testing.T) {
 	if err := middleware.AddTool(s.MCPServer, mcp.NewTool("tool"), lenient, s.call("tool")); err != nil {
 		t.Fatal(err)
 	}
-	g, err := middleware.New(s.MCPServer, config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := g.SSE()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, h := serveSSE(t, s.MCPServer)
 	l := listenSSE(t, h, s.ran)
 	in := l.in.(poster)
 	for range 100 {
@@ -208,7 +188,7 @@ func TestAttackLooserByHand(t *testing.T) {
 	s.AddResource(mcp.NewResource("docs://b", "b"), s.read("b"))
 	s.serve(t, config())
 	for _, method := range []string{"resources/read", "resources/subscribe"} {
-		if got := s.send(t, method, `"uri":"docs://a"`, labelX); isRefusalBody(got) || !strings.Contains(got, `"result"`) && method == "resources/read" {
+		if got := s.send(t, method, `"uri":"docs://a"`, labelX); strings.Contains(got, keyFlowViolation) || !strings.Contains(got, `"result"`) && method == "resources/read" {
 			t.Errorf("%s: %s", method, got)
 		}
 	}
@@ -218,8 +198,6 @@ func TestAttackLooserByHand(t *testing.T) {
 	s.AddResource(mcp.NewResource("docs://a", "a"), s.read("new a"))
 	s.refused(t, "resources/read", `"uri":"docs://a"`, labelX)
 }
-
-func isRefusalBody(body string) bool { return strings.Contains(body, "flowPolicyViolation") }
 
 // Many resources by hand that are listed are adopted together, the one with a mistake
 // left out and told once.

@@ -52,8 +52,7 @@ func (s *target) serve(t *testing.T, cfg middleware.Config, opts ...server.Strea
 // send posts a request and returns the body of the answer.
 func (s *target) send(t *testing.T, method, params, label string) string {
 	t.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `,"_meta":{"` + keyFlowOrigin + `":` + label + `}}}`
-	resp, err := http.Post(s.url, "application/json", strings.NewReader(body))
+	resp, err := http.Post(s.url, "application/json", strings.NewReader(message("1", method, params, label)))
 	if err != nil {
 		t.Fatal(err)
 	}

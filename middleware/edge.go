@@ -81,7 +81,7 @@ type outcome struct {
 	problem   string                // of reject
 	logged    bool                  // of fail: the operator knows why
 	rec       *record               // of a refusal that a seam or nobody has applied
-	method    mcp.MCPMethod         // of pass: what is answered
+	publish   mcp.MCPMethod         // of pass: whose result has to be added to, or ""
 }
 
 // outcome applies the one rule of the way out (G3): refused and any result, or any
@@ -100,7 +100,10 @@ func (e *entry) outcome(kind wire.Kind) outcome {
 	case !e.seen.Load():
 		return held
 	case !e.gated:
-		return outcome{method: e.about.method}
+		if kind == wire.Result && publishes(e.about.method) {
+			return outcome{publish: e.about.method}
+		}
+		return outcome{}
 	case e.faulty:
 		return outcome{fate: fail, logged: true}
 	case e.refusal != nil:
@@ -208,5 +211,5 @@ func (o outcome) report() {
 // free reports that nothing on the way out needs to look at the answer.
 func (s *singleEdge) free() bool {
 	o, _ := s.answer(wire.Response{Kind: wire.Result})
-	return o.fate == pass && !publishes(o.method)
+	return o.fate == pass && o.publish == ""
 }

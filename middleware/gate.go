@@ -144,10 +144,7 @@ func (r *registry) adopt(s *server.MCPServer) {
 		if err != nil || p.IsZero() {
 			continue // checkDeclarations reports the error
 		}
-		if r.lookup(t).IsZero() {
-			r.order = append(r.order, t)
-		}
-		r.byName.Store(t, p)
+		r.put(t, p)
 	}
 }
 

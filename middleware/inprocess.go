@@ -66,8 +66,8 @@ func (t *inProcess) SendRequest(ctx context.Context, request transport.JSONRPCRe
 		o.report()
 		return t.gate.inProcessError(request.ID, o)
 	}
-	if kind == wire.Result && publishes(o.method) {
-		resp.Result = t.gate.publish(o.method, resp.Result)
+	if o.publish != "" {
+		resp.Result = t.gate.publish(o.publish, resp.Result)
 	}
 	return resp, nil
 }

@@ -89,7 +89,14 @@ func (p poster) Close() error { return nil }
 func gatedSSE(t testing.TB) (*recipient, *middleware.SSEHandler) {
 	t.Helper()
 	r := newRecipient()
-	g, err := middleware.New(r.server, config())
+	_, h := serveSSE(t, r.server)
+	return r, h
+}
+
+// serveSSE puts a gate before s and takes the legacy transport from it.
+func serveSSE(t testing.TB, s *server.MCPServer) (*middleware.Gate, *middleware.SSEHandler) {
+	t.Helper()
+	g, err := middleware.New(s, config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +104,7 @@ func gatedSSE(t testing.TB) (*recipient, *middleware.SSEHandler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r, h
+	return g, h
 }
 
 // TestMatrixLegacySSE is the matrix on the legacy HTTP+SSE transport (case 39): its
@@ -144,14 +151,7 @@ func TestLegacySSESessions(t *testing.T) {
 func TestLegacySSETampering(t *testing.T) {
 	swallow := wrapper(func(next func() error) (bool, error) { _ = next(); return true, nil })
 	r := newRecipient(swallow.author()...)
-	g, err := middleware.New(r.server, config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := g.SSE()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, h := serveSSE(t, r.server)
 	l := listenSSE(t, h, r.ran)
 	if m := string(l.exchange(t, legacy, call("export", "").with(labelX)).messages[0]); !strings.Contains(m, `"code":403`) {
 		t.Errorf("got %s", m)

@@ -33,14 +33,12 @@ func publishes(method mcp.MCPMethod) bool {
 	return method == mcp.MethodInitialize || method == mcp.MethodServerDiscover || listOf(method) != ""
 }
 
-// publish adds to an answer what mcp-go could not say. to is the path to the result, none
-// if msg is the result itself. It returns msg itself when there is nothing to add.
+// publish adds to an answer what mcp-go could not say, for a method that publishes. to is
+// the path to the result, none if msg is the result itself. It returns msg itself when
+// there is nothing to add.
 func (g *Gate) publish(method mcp.MCPMethod, msg []byte, to ...string) []byte {
 	if list := listOf(method); list != "" {
 		return wire.SpliceDeclarations(msg, policydecl.PolicyKey, policydecl.PolicyMember, append(to, list)...)
-	}
-	if !publishes(method) {
-		return msg
 	}
 	return wire.SpliceCapability(msg, policydecl.CapabilityMember, policydecl.ExtensionKey, g.capability(), append(to, "capabilities")...)
 }

@@ -3,7 +3,6 @@ package middleware
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -57,15 +56,18 @@ func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourc
 	g.adopt(ctx, found)
 }
 
-// unknown appends a listed declaration whose policy is not in force yet. A mistake in it
-// cannot stop the server any more, so the operator is told, once.
+// unknown appends a listed declaration whose policy is not in force yet.
 func (g *Gate) unknown(ctx context.Context, found []listed, kind policydecl.TargetKind, name string, meta *mcp.Meta) []listed {
 	if meta == nil || meta.AdditionalFields[policydecl.PolicyKey] == nil {
 		return found
 	}
 	d := listed{target: target{kind, name, helper}}
 	var err error
-	if d.policy, err = declared(meta); err == nil {
+	d.policy, err = declared(meta)
+	if told, ok := g.reg.unfit.Load(d.target); ok && told == d.tokens() {
+		return found
+	}
+	if err == nil {
 		if known := g.reg.lookup(d.target); slices.Equal(known.Tokens(), d.policy.Tokens()) && !known.IsZero() {
 			return found
 		}
@@ -73,9 +75,6 @@ func (g *Gate) unknown(ctx context.Context, found []listed, kind policydecl.Targ
 	}
 	if err != nil {
 		g.unfit(ctx, d, err)
-		return found
-	}
-	if tokens, ok := g.reg.unfit.Load(d.target); ok && tokens == strings.Join(d.policy.Tokens(), " ") {
 		return found
 	}
 	return append(found, d)
@@ -86,21 +85,14 @@ func (g *Gate) adopt(ctx context.Context, found []listed) {
 	if len(found) == 0 {
 		return
 	}
-	for _, err := range g.reg.adoptListed(found) {
-		g.logFault(ctx, about{}, err)
-	}
-	for _, d := range found {
-		if g.reg.lookup(d.target).IsZero() {
-			g.reg.unfit.Store(d.target, strings.Join(d.policy.Tokens(), " "))
-		}
+	for _, f := range g.reg.adoptListed(found) {
+		g.unfit(ctx, f.listed, f.err)
 	}
 }
 
-// unfit tells the operator of a declaration that cannot be taken over, unless that was
-// said already.
+// unfit tells the operator of a declaration that cannot be taken over: a mistake in it
+// cannot stop the server any more. It is told once.
 func (g *Gate) unfit(ctx context.Context, d listed, err error) {
-	tokens := strings.Join(d.policy.Tokens(), " ")
-	if before, ok := g.reg.unfit.Swap(d.target, tokens); !ok || before != tokens {
-		g.logFault(ctx, about{target: d.name}, err)
-	}
+	g.reg.unfit.Store(d.target, d.tokens())
+	g.logFault(ctx, about{target: d.name}, err)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -122,9 +123,18 @@ type listed struct {
 	policy policydecl.Policy
 }
 
+// tokens is the text of the policy, to know it again.
+func (d listed) tokens() string { return strings.Join(d.policy.Tokens(), " ") }
+
+// failed is a declaration from a list that cannot be declared.
+type failed struct {
+	listed
+	err error
+}
+
 // adoptListed declares what was found in a list, in one go, in place of what was known of
-// the same names. It returns the errors of those that cannot be declared.
-func (r *registry) adoptListed(found []listed) (errs []error) {
+// the same names. It returns those that cannot be declared.
+func (r *registry) adoptListed(found []listed) (rest []failed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	gone := func() bool { return false }
@@ -133,13 +143,13 @@ func (r *registry) adoptListed(found []listed) (errs []error) {
 	for _, d := range found {
 		undo, err := r.record(d.target, d.policy, gone)
 		if err != nil {
-			errs = append(errs, err)
+			rest = append(rest, failed{d, err})
 			continue
 		}
 		undos, all = append(undos, undo), append(all, d)
 	}
 	if len(all) == 0 || r.recompile() == nil {
-		return errs
+		return rest
 	}
 	for _, undo := range slices.Backward(undos) {
 		undo()
@@ -152,10 +162,10 @@ func (r *registry) adoptListed(found []listed) (errs []error) {
 			}
 		}
 		if err != nil {
-			errs = append(errs, err)
+			rest = append(rest, failed{d, err})
 		}
 	}
-	return errs
+	return rest
 }
 
 // record notes a policy, without compiling, and returns what takes it back. The caller

@@ -133,8 +133,8 @@ func (e *streamEdge) find(id any, about about) *entry {
 func (e *streamEdge) answer(msg []byte, resp wire.Response) (replacement []byte) {
 	o, rawID := e.settleAnswer(resp)
 	if o.fate == pass {
-		if resp.Kind == wire.Result && publishes(o.method) {
-			return e.gate.publish(o.method, msg, "result")
+		if o.publish != "" {
+			return e.gate.publish(o.publish, msg, "result")
 		}
 		return nil
 	}

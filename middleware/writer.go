@@ -127,11 +127,10 @@ func (w *responseWriter) events() error {
 // event sends one event, or what replaces it.
 func (w *responseWriter) event(event []byte) error {
 	data := eventData(event)
-	resp := wire.ReadResponse(data)
-	o, rawID := w.edge.answer(resp)
+	o, rawID := w.edge.answer(wire.ReadResponse(data))
 	if o.fate == pass {
-		if resp.Kind == wire.Result && publishes(o.method) {
-			event = messageEvent(w.gate.publish(o.method, data, "result"))
+		if o.publish != "" {
+			event = messageEvent(w.gate.publish(o.publish, data, "result"))
 		}
 		w.start()
 		_, err := w.ResponseWriter.Write(event)
@@ -204,15 +203,14 @@ func (w *responseWriter) finish() {
 			_ = w.event(body)
 			return
 		}
-		resp := wire.ReadResponse(body)
-		o, rawID := w.edge.answer(resp)
+		o, rawID := w.edge.answer(wire.ReadResponse(body))
 		if o.fate != pass {
 			o.report()
 			_ = w.replace(o, rawID)
 			return
 		}
-		if resp.Kind == wire.Result {
-			body = w.gate.publish(o.method, body, "result")
+		if o.publish != "" {
+			body = w.gate.publish(o.publish, body, "result")
 		}
 	}
 	if w.status != 0 || len(body) > 0 {
