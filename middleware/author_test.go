@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/middleware"
 )
 
@@ -152,6 +153,37 @@ func TestMiddlewareWithoutRefusal(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWhoseErrorItIs is X5: an error of the author's that reads like a refusal gets no
+// key of ours, and a refusal that a middleware turns into text is in no result.
+func TestWhoseErrorItIs(t *testing.T) {
+	asText := func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
+		return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			res, err := next(ctx, req)
+			if err != nil && req.Params.Name == "export" {
+				return mcp.NewToolResultError(err.Error()), nil
+			}
+			return res, err
+		}
+	}
+	r := newRecipient(server.WithToolHandlerMiddleware(asText))
+	r.try(middleware.AddTool(r.server, mcp.NewTool("failing"), selfUser, func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, errors.New(flowerrors.Message)
+	}))
+	_, lines := everywhere(t, r, config())
+	for _, l := range lines {
+		for _, e := range eras {
+			a := l.line.exchange(t, e, call("failing", labelU))
+			if got := a.reply(t); got.Error == nil || !strings.Contains(string(got.Error), flowerrors.Message) || isRefusal(got.Error) {
+				t.Errorf("%s in %s: the author's error became %s", l.name, e, a.messages)
+			}
+			a = l.line.exchange(t, e, call("export", labelX))
+			if got := a.reply(t); got.Result != nil || !isRefusal(got.Error) {
+				t.Errorf("%s in %s: the refusal became %s", l.name, e, a.messages)
+			}
+		}
 	}
 }
 
