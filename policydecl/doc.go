@@ -58,6 +58,17 @@
 // What a refusal tells the peer is in [flowerrors.Violation]. None of it may reach
 // a model; for that there is one constant sentence in package flowerrors.
 //
+// # Declarations and their schemas
+//
+// [ValidateDeclaration], [ValidatePolicy], [ValidateLabel] and [ValidateViolation] report
+// every mistake in a JSON text, each as a [Fault] with a JSON Pointer, the rule it breaks and
+// the way out. They are for authors, for registration and for tests; they open nothing
+// and fetch nothing, whatever a $ref says. A host that reads somebody else's
+// policy must not refuse for their sake: it uses [ReadPublished] (P6).
+//
+// [Schemas] are the same as JSON Schema 2020-12, for other languages and for editors. A
+// fuzz target holds them against the Go code.
+//
 // # Canonical forms
 //
 // The server's own URI, policy tokens, publishers and the principals of a label

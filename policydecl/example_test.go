@@ -128,3 +128,42 @@ func ExampleBuildLabel() {
 	// verified https://partner.example/mcp
 	// unverified
 }
+
+// Every mistake of a declaration at once, as an author sees them.
+func ExampleValidateDeclaration() {
+	declaration := `{
+		"name": "export_records",
+		"inputSchema": {"type": "object", "properties": {"table": {"$ref": "https://schemas.example/table.json"}}},
+		"flowPolicy": {"acceptFrom": ["self", "User"]}
+	}`
+	for _, fault := range policydecl.ValidateDeclaration(policydecl.Tool, []byte(declaration)) {
+		fmt.Println(fault.Rule, fault.Pointer, fault.Reason, "->", fault.Hint)
+	}
+	// Output:
+	// P1 /flowPolicy/acceptFrom/1 unknown-token -> write "user"
+	// JSON Schema 2020-12 /inputSchema/properties/table/$ref unsupported -> copy what it refers to into $defs
+}
+
+// Why a label is refused, contributor by contributor.
+func ExampleSet_Explain() {
+	set, err := policydecl.Compile(policydecl.Config{URI: "https://records.example/mcp"})
+	if err != nil {
+		panic(err)
+	}
+	label := policydecl.BuildLabel(true,
+		policydecl.NewContributor(policydecl.PrincipalUser, policydecl.User, ""),
+		policydecl.NewContributor("https://fetch.example/mcp", policydecl.Unverified, ""))
+	for _, e := range set.Explain(context.Background(), &label, policydecl.AcceptFrom("self", "user")) {
+		fmt.Printf("%s: %q\n", e.Contributor.Principal(), e.Matched())
+		for _, tried := range e.Tried {
+			fmt.Printf("  %-5s %s\n", tried.Token, tried.Why)
+		}
+	}
+	// Output:
+	// urn:mcp:user: "user"
+	//   self  the principal is "urn:mcp:user", not "https://records.example/mcp"
+	//   user  the assurance is user
+	// https://fetch.example/mcp: ""
+	//   self  the principal is "https://fetch.example/mcp", not "https://records.example/mcp"
+	//   user  the assurance is unverified
+}

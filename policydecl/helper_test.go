@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"testing"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -81,3 +82,5 @@ func wantFaults(t testing.TB, err error, want ...string) {
 		t.Errorf("mistakes %q, want %q\n%v", got, want, err)
 	}
 }
+
+func itoa(i int) string { return strconv.Itoa(i) }

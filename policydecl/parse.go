@@ -43,13 +43,22 @@ func decode(raw []byte, depth int) (any, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(raw))
 	v, err := decodeValue(d, depth)
 	if err != nil {
-		return nil, err
+		return nil, &placedError{string(d.StackPointer()), err}
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, errTrailing
 	}
 	return v, nil
 }
+
+// placedError is an error with the place in the text where it came up.
+type placedError struct {
+	pointer string // RFC 6901
+	err     error
+}
+
+func (e *placedError) Error() string { return e.err.Error() }
+func (e *placedError) Unwrap() error { return e.err }
 
 // decodeValue reads the next value, in which containers may nest depth levels.
 func decodeValue(d *jsontext.Decoder, depth int) (any, error) {

@@ -189,11 +189,13 @@ func unknownMembers(v any) []string {
 // memberPath returns the path of a member that is not one of ours: the name if it is plain,
 // else in the form that the names of tools have in paths.
 func memberPath(name string) string {
+	plain := name != ""
 	for i := range len(name) {
 		c := name[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
-			return "[" + strconv.QuoteToASCII(name) + "]"
-		}
+		plain = plain && ('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_')
+	}
+	if !plain {
+		return "[" + strconv.QuoteToASCII(name) + "]"
 	}
 	return name
 }

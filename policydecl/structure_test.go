@@ -6,14 +6,17 @@ import (
 	"testing"
 )
 
-// The core stands on nothing but the standard library, itself and one JSON reader, and no
-// arrow goes back: another SDK's adapter can stand on it.
+// The core stands on nothing but the standard library, itself, one JSON reader and
+// the readers of JSON Schema and URI templates, and no arrow goes back: another SDK's adapter can stand on it.
 func TestCoreImports(t *testing.T) {
 	const module = "github.com/flowgate-mcp/flowgate/"
 	allowed := map[string][]string{
 		"errors":        {},
 		"resourcematch": {module + "errors"},
-		"policydecl":    {module + "errors", module + "resourcematch", "github.com/go-json-experiment/json/jsontext"},
+		"policydecl": {
+			module + "errors", module + "resourcematch", "github.com/go-json-experiment/json/jsontext",
+			"github.com/santhosh-tekuri/jsonschema/v6", "github.com/santhosh-tekuri/jsonschema/v6/kind", "github.com/yosida95/uritemplate/v3",
+		},
 	}
 	// What a pure package has no business with.
 	forbidden := []string{"os", "net", "net/http", "log", "log/slog", "io/ioutil", "os/exec", "syscall", "unsafe", "regexp", "plugin", "C"}

@@ -1,0 +1,45 @@
+package policydecl
+
+import (
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+)
+
+// Fault is one mistake in a JSON text that one of the Validate functions read. Beside
+// what every [flowerrors.ConfigError] says, it tells where the mistake is as a JSON
+// Pointer and which rule it breaks.
+//
+// Pointer, Rule, Value, Reason, Limit and Path are for programs; the wording is not API.
+type Fault struct {
+	// Pointer leads from the root of the text to the mistake (RFC 6901). It is empty
+	// if the mistake is the root.
+	Pointer string
+	// Rule names what the text breaks: a rule of the project's specification such as
+	// "P6", or one of the Rule constants.
+	Rule string
+
+	*flowerrors.ConfigError
+}
+
+// Rules that are not of the project's own specification.
+const (
+	// RuleJSON is RFC 8259, read as strictly as RFC 7493 asks.
+	RuleJSON = "JSON"
+	// RuleSchema is JSON Schema 2020-12.
+	RuleSchema = "JSON Schema 2020-12"
+	// RuleMCP is the schema of the Model Context Protocol.
+	RuleMCP = "MCP"
+)
+
+// Error describes the fault for people, on one line of printable ASCII (M3).
+func (f Fault) Error() string {
+	at := f.Pointer
+	if at == "" {
+		at = "(root)"
+	}
+	e := *f.ConfigError
+	e.Path = at
+	return e.Error() + " [" + f.Rule + "]"
+}
+
+// Unwrap returns the [flowerrors.ConfigError], so that flowerrors.All finds it.
+func (f Fault) Unwrap() error { return f.ConfigError }

@@ -1,0 +1,133 @@
+package policydecl
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+)
+
+// MaxDeclarationBytes is how large the JSON text of one declaration may be.
+const MaxDeclarationBytes = 4 << 20
+
+// declarationDepth is how deep a declaration may nest. Schemas of tools are the deepest
+// part of it; the bound keeps readers that recurse within their stacks.
+const declarationDepth = 256
+
+// ValidatePolicy reports every mistake in the JSON text of a flow policy (P1, P6), or
+// nil if there is none. It finds what [ParsePolicy] finds, each at its place. null
+// is a mistake here: a declaration without a policy has no flowPolicy at all (P4).
+func ValidatePolicy(raw []byte) []Fault {
+	v, r := readStrictly(raw, MaxPolicyBytes, declarationDepth)
+	if len(r.faults) == 0 {
+		r.policy(nil, v)
+	}
+	return r.faults
+}
+
+// readStrictly decodes raw, which must be one JSON value of at most limit bytes without
+// duplicate names (L8), or reports what is wrong with it.
+func readStrictly(raw []byte, limit, depth int) (any, *report) {
+	r := &report{}
+	if len(raw) > limit {
+		r.limit(nil, RuleJSON, strconv.Itoa(len(raw)), limit, "the text has too many bytes", "shorten it")
+		return nil, r
+	}
+	v, err := decode(raw, depth)
+	if err != nil {
+		r.notJSON(err, depth)
+	}
+	return v, r
+}
+
+// notJSON reports a text that decode refused with err.
+func (r *report) notJSON(err error, depth int) {
+	e := flowerrors.ConfigError{Reason: flowerrors.ReasonType, Detail: "not one valid JSON value", Hint: "write one JSON value in UTF-8"}
+	rule, pointer := RuleJSON, ""
+	var at *placedError
+	if errors.As(err, &at) {
+		pointer = at.pointer
+	}
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		pointer = string(syntax.JSONPointer)
+		e.Detail += fmt.Sprintf(", at byte %d", syntax.ByteOffset)
+	}
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		rule = "L8"
+		e.Reason, e.Detail, e.Hint = flowerrors.ReasonDuplicate, "the member is there more than once, and readers differ in which they take", "keep one of them"
+	case errors.Is(err, errDepth):
+		e.Reason, e.Limit, e.Detail, e.Hint = flowerrors.ReasonLimit, depth, "nested too deep", "nest less"
+	case errors.Is(err, errTrailing):
+		e.Detail, e.Hint = errTrailing.Error(), "remove what follows the value"
+	}
+	p := placeOf(pointer)
+	e.Path = p.path()
+	r.faults = append(r.faults, Fault{Pointer: pointer, Rule: rule, ConfigError: &e})
+}
+
+// placeOf returns the place that a JSON Pointer names in a text that could not be read.
+// A number may be an index or a name; in a path for people it is shown as an index.
+func placeOf(pointer string) *place {
+	var p *place
+	for token := range jsontext.Pointer(pointer).Tokens() {
+		if i, err := strconv.Atoi(token); err == nil && strconv.Itoa(i) == token {
+			p = p.element(i)
+		} else {
+			p = p.member(token)
+		}
+	}
+	return p
+}
+
+// policy reports the mistakes of a policy at p.
+func (r *report) policy(p *place, v any) {
+	if v == nil {
+		r.wrong(p, "P4", v, "null is no policy", "leave the member out to say that the server's default applies, or "+policyShape)
+		return
+	}
+	_, err := PolicyOf(v)
+	r.policyFaults(p, err)
+}
+
+// policyFaults reports the mistakes in err, whose paths start at p.
+func (r *report) policyFaults(p *place, err error) {
+	for e := range flowerrors.All(err) {
+		r.add(under(p, e.Path), ruleOf(e.Reason), *e)
+	}
+}
+
+// under returns the place below p that the path of a policy's mistake names: a member,
+// or an element of acceptFrom.
+func under(p *place, path string) *place {
+	if path == "" {
+		return p
+	}
+	if rest, ok := strings.CutPrefix(path, memberAcceptFrom+"["); ok {
+		if i, err := strconv.Atoi(strings.TrimSuffix(rest, "]")); err == nil {
+			return p.member(memberAcceptFrom).element(i)
+		}
+	}
+	if quoted, ok := strings.CutPrefix(path, "["); ok { // see memberPath
+		if name, err := strconv.Unquote(strings.TrimSuffix(quoted, "]")); err == nil {
+			return p.member(name)
+		}
+	}
+	return p.member(path)
+}
+
+// ruleOf returns the rule that a mistake in a policy breaks.
+func ruleOf(reason flowerrors.Reason) string {
+	switch reason {
+	case flowerrors.ReasonUnknownToken:
+		return "P1"
+	case flowerrors.ReasonURI:
+		return "U2"
+	}
+	return "P6"
+}
