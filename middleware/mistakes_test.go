@@ -58,7 +58,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	s.AddResource(rawResource, noResource)
 	fails := []error{
 		middleware.AddTool(s, mcp.NewTool("a"), bad, nothing),
-		middleware.AddTaskTool(s, withTask("b", mcp.TaskSupportRequired), bad, func(context.Context, mcp.CallToolRequest) (*mcp.CreateTaskResult, error) { return nil, nil }),
+		middleware.AddTaskTool(s, withTask("b", mcp.TaskSupportRequired), bad, noTask),
 		middleware.AddPrompt(s, mcp.NewPrompt("p"), bad, noPrompt),
 		middleware.AddResource(s, mcp.NewResource("no-scheme", "r"), onlyUser, noResource),
 		middleware.AddResourceTemplate(s, mcp.NewResourceTemplate("x://{/a}", "t"), onlyUser, noResource),

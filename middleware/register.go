@@ -29,13 +29,13 @@ func AddTaskTool(s *server.MCPServer, tool mcp.Tool, policy policydecl.Policy, h
 }
 
 func addTool(s *server.MCPServer, tool *mcp.Tool, policy policydecl.Policy, o origin, handled bool, add func()) error {
-	return register(s, target{policydecl.Tool, tool.Name, o}, &tool.Meta, policy, handled, add)
+	return register(s, target{policydecl.Tool, tool.Name, o}, tool, &tool.Meta, policy, handled, add)
 }
 
 // AddPrompt registers a prompt with its policy, as [AddTool] does a tool. The policy
 // also governs completions that refer to the prompt.
 func AddPrompt(s *server.MCPServer, prompt mcp.Prompt, policy policydecl.Policy, handler server.PromptHandlerFunc) error {
-	return register(s, target{policydecl.Prompt, prompt.Name, helper}, &prompt.Meta, policy, handler != nil, func() { s.AddPrompt(prompt, wrapPrompt(registryOf(s), prompt.Name, policy, handler)) })
+	return register(s, target{policydecl.Prompt, prompt.Name, helper}, &prompt, &prompt.Meta, policy, handler != nil, func() { s.AddPrompt(prompt, wrapPrompt(registryOf(s), prompt.Name, policy, handler)) })
 }
 
 // AddResource registers a resource with its policy, as [AddTool] does a tool. The
@@ -48,7 +48,7 @@ func AddPrompt(s *server.MCPServer, prompt mcp.Prompt, policy policydecl.Policy,
 // Once there is a gate, each declaration of a resource or template compiles all of
 // them anew, so add many of them before.
 func AddResource(s *server.MCPServer, resource mcp.Resource, policy policydecl.Policy, handler server.ResourceHandlerFunc) error {
-	return register(s, target{policydecl.Resource, resource.URI, helper}, &resource.Meta, policy, handler != nil, func() {
+	return register(s, target{policydecl.Resource, resource.URI, helper}, &resource, &resource.Meta, policy, handler != nil, func() {
 		s.AddResource(resource, wrapResource(registryOf(s), policy, handler))
 	})
 }
@@ -63,23 +63,23 @@ func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, pol
 	if err != nil {
 		return registryOf(s).note(err)
 	}
-	return register(s, target{policydecl.Template, raw, helper}, &template.Meta, policy, handler != nil, func() {
+	return register(s, target{policydecl.Template, raw, helper}, &template, &template.Meta, policy, handler != nil, func() {
 		handler := server.ResourceHandlerFunc(handler)
 		s.AddResourceTemplate(template, server.ResourceTemplateHandlerFunc(wrapResource(registryOf(s), policy, handler)))
 	})
 }
 
-// register records the policy of a declaration, puts it into the declaration's _meta
-// and adds the declaration to the server, in that order, so that it is never reachable
-// before its policy (D4).
-func register(s *server.MCPServer, t target, meta **mcp.Meta, policy policydecl.Policy, handled bool, add func()) error {
+// register checks a declaration, records its policy, puts that into the declaration's
+// _meta, to which meta points, and adds the declaration to the server, in that order, so that it is never
+// reachable before its policy (D4).
+func register(s *server.MCPServer, t target, declaration any, meta **mcp.Meta, policy policydecl.Policy, handled bool, add func()) error {
 	reg := registryOf(s)
 	if !handled {
 		return reg.note(&flowerrors.ConfigError{
 			Path: targetPath(t.kind, t.name), Reason: flowerrors.ReasonMissing, Detail: "it has no handler", Hint: "pass one",
 		})
 	}
-	with, err := attachPolicy(reg, t.kind, t.name, *meta, policy)
+	err := attachPolicy(reg, t.kind, t.name, declaration, meta, policy)
 	if err == nil && policy.IsZero() {
 		err = reg.withdraw(t)
 	} else if err == nil {
@@ -88,7 +88,6 @@ func register(s *server.MCPServer, t target, meta **mcp.Meta, policy policydecl.
 	if err != nil {
 		return reg.note(err)
 	}
-	*meta = with
 	add()
 	return nil
 }
@@ -108,11 +107,9 @@ func rawTemplate(t mcp.ResourceTemplate) (string, error) {
 // the errors of the package it returns those of server.AddSessionTool.
 func AddSessionTool(s *server.MCPServer, sessionID string, tool mcp.Tool, policy policydecl.Policy, handler server.ToolHandlerFunc) error {
 	reg := registryOf(s)
-	meta, err := attachPolicy(reg, policydecl.Tool, tool.Name, tool.Meta, policy)
-	if err != nil {
+	if err := attachPolicy(reg, policydecl.Tool, tool.Name, &tool, &tool.Meta, policy); err != nil {
 		return err
 	}
-	tool.Meta = meta
 	return s.AddSessionTool(sessionID, tool, wrapTool(reg, tool.Name, policy, handler))
 }
 
@@ -121,11 +118,9 @@ func AddSessionTool(s *server.MCPServer, sessionID string, tool mcp.Tool, policy
 // default counts beside them, also in place of a resource with a policy of its own.
 func AddSessionResource(s *server.MCPServer, sessionID string, resource mcp.Resource, policy policydecl.Policy, handler server.ResourceHandlerFunc) error {
 	reg := registryOf(s)
-	meta, err := attachPolicy(reg, policydecl.Resource, resource.URI, resource.Meta, policy)
-	if err != nil {
+	if err := attachPolicy(reg, policydecl.Resource, resource.URI, &resource, &resource.Meta, policy); err != nil {
 		return err
 	}
-	resource.Meta = meta
 	return s.AddSessionResource(sessionID, resource, wrapResource(reg, policy, handler))
 }
 
@@ -137,11 +132,9 @@ func AddSessionResourceTemplate(s *server.MCPServer, sessionID string, template 
 		return err
 	}
 	reg := registryOf(s)
-	meta, err := attachPolicy(reg, policydecl.Template, raw, template.Meta, policy)
-	if err != nil {
+	if err := attachPolicy(reg, policydecl.Template, raw, &template, &template.Meta, policy); err != nil {
 		return err
 	}
-	template.Meta = meta
 	wrapped := wrapResource(reg, policy, server.ResourceHandlerFunc(handler))
 	return s.AddSessionResourceTemplate(sessionID, template, server.ResourceTemplateHandlerFunc(wrapped))
 }
@@ -184,8 +177,18 @@ func isRegistered(s *server.MCPServer, kind policydecl.TargetKind, name string) 
 	return true
 }
 
-// attachPolicy returns the _meta of a declaration with the policy in it.
-func attachPolicy(reg *registry, kind policydecl.TargetKind, name string, meta *mcp.Meta, policy policydecl.Policy) (*mcp.Meta, error) {
+// attachPolicy puts a policy into the _meta of a declaration, to which meta points, or
+// reports every mistake in the two.
+func attachPolicy(reg *registry, kind policydecl.TargetKind, name string, declaration any, meta **mcp.Meta, policy policydecl.Policy) error {
+	with, err := withPolicy(reg, kind, name, *meta, policy)
+	if err == nil {
+		*meta = with
+	}
+	return errors.Join(err, checkDeclaration(kind, name, declaration, !policy.IsZero()))
+}
+
+// withPolicy returns the _meta of a declaration with the policy in it.
+func withPolicy(reg *registry, kind policydecl.TargetKind, name string, meta *mcp.Meta, policy policydecl.Policy) (*mcp.Meta, error) {
 	if err := checkPolicy(reg, kind, name, policy); err != nil || policy.IsZero() {
 		return meta, err
 	}
@@ -207,29 +210,34 @@ func attachPolicy(reg *registry, kind policydecl.TargetKind, name string, meta *
 	return out, nil
 }
 
-// checkPolicy reports the mistakes of one declaration (P6).
+// checkPolicy reports the mistakes of a policy and of what it is to govern (P6).
 func checkPolicy(reg *registry, kind policydecl.TargetKind, name string, policy policydecl.Policy) error {
 	err := policy.Err()
 	if set := reg.compiled.Load(); err == nil && set != nil {
 		err = set.Check(policy) // the matchers of vendor tokens are known now
 	}
-	if err == nil && !policy.IsZero() {
-		switch kind {
-		case policydecl.Tool, policydecl.Prompt:
-			if name == "" {
-				err = &flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "it has no name"}
-			}
-		case policydecl.Resource:
-			err = checkPattern(resourcematch.Exact, name)
-		case policydecl.Template:
-			err = checkPattern(resourcematch.Template, name)
-		case policydecl.Prefix:
-			err = checkPattern(resourcematch.Prefix, name)
-		default:
-			err = &flowerrors.ConfigError{Reason: flowerrors.ReasonType, Detail: "this is no kind of target"}
-		}
+	if !policy.IsZero() {
+		err = errors.Join(err, checkTarget(kind, name))
 	}
 	return flowerrors.Under(targetPath(kind, name), err)
+}
+
+// checkTarget reports why no request could name a target.
+func checkTarget(kind policydecl.TargetKind, name string) error {
+	switch kind {
+	case policydecl.Tool, policydecl.Prompt:
+		if name == "" {
+			return &flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "it has no name", Hint: "give it one"}
+		}
+		return nil
+	case policydecl.Resource:
+		return checkPattern(resourcematch.Exact, name)
+	case policydecl.Template:
+		return checkPattern(resourcematch.Template, name)
+	case policydecl.Prefix:
+		return checkPattern(resourcematch.Prefix, name)
+	}
+	return &flowerrors.ConfigError{Reason: flowerrors.ReasonType, Detail: "this is no kind of target"}
 }
 
 // checkPattern reports the mistakes of one pattern, without its place in a list
