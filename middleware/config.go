@@ -60,7 +60,9 @@ type Config struct {
 	Detail flowerrors.Detail
 
 	// Code is the JSON-RPC code of a refusal (X3): 403 when it is 0. Peers
-	// recognise a refusal by its data, not by this number.
+	// recognise a refusal by its data, not by this number. Some read meanings of
+	// HTTP into it all the same: the MCP Inspector calls 403 a failed
+	// authorization, and tries to log in after 401.
 	Code int
 
 	// Matchers decide vendor tokens, by their reverse-DNS prefix (P3).
@@ -80,8 +82,10 @@ type Config struct {
 	MetaPropagator tracing.MetaPropagator
 
 	// Logger receives refusals at level Info, and at level Error faults of the
-	// gate itself and refusals because a matcher failed. It is slog.Default() when nil. Names that a peer sent are
-	// escaped (M3); arguments and results are never logged.
+	// gate itself and refusals because a matcher failed. It is slog.Default() when nil.
+	// A refusal says how its label was read and whether the peer has declared that it
+	// labels its requests; see "What is reported" in the package documentation. Names
+	// that a peer sent are escaped (M3); arguments and results are never logged.
 	Logger *slog.Logger
 }
 

@@ -29,10 +29,14 @@
 // _meta, where clients can read it and where the gate reads it, so a declaration is
 // never reachable before its policy. The caller's own _meta is copied, not changed.
 //
-// A declaration with mistakes is not registered. Its error is returned, and [New] joins
-// it to all others, so an author may ignore the return values at start-up; the helpers
-// for sessions, which come later, only return theirs. An absent policy (the zero
-// policydecl.Policy) leaves a declaration to the server's default.
+// A declaration with mistakes is not registered. What counts is the text that lists would
+// show: policydecl.ValidateDeclaration judges it, so a tool whose inputSchema is no JSON
+// Schema 2020-12, or refers to something outside of it, is a mistake too. The
+// error is returned, and [New] joins it to all others, so an author may ignore the return
+// values at start-up; the helpers for sessions, which come later, only return theirs.
+// What mcp-go's own methods register is not judged but for its policy: it need not be
+// the author's, as in a proxy. Package middlewaretest judges everything that is listed.
+// An absent policy (the zero policydecl.Policy) leaves a declaration to the server's default.
 //
 // The policy of a request is the first that there is of these: the one in the
 // declaration's _meta; for a tool of a session, that of the global tool of the same
@@ -76,6 +80,25 @@
 // text of the answer, and every other byte is as mcp-go wrote it (D3). A policy by
 // [Govern] is no part of a declaration and is not published. A server that is served
 // past its gate publishes only what is in _meta.
+//
+// # What is reported
+//
+// A refusal is logged when it takes effect (M2): what was asked for, whom the policy
+// does not accept, what it would accept, and two things about the label that say where
+// to look. label is how it was read: ok, incomplete, malformed or absent. origin is
+// whether the peer has declared the client capability flow.origin, with which a host
+// says that it labels its requests:
+//
+//   - undeclared: it has not, so this host never labels.
+//   - declared: it has; if label is absent, something on the way has dropped it.
+//   - unknown: nothing that the gate has seen says either.
+//
+// In the protocol of 2026-07-28 each request states this itself. In that of 2025-11-25
+// and earlier the last initialize of the session that succeeded does, and it is known
+// for as long as mcp-go keeps the session. It is unknown where there are no sessions,
+// where another replica has had the initialize, and on a transport that is not served
+// through the gate. No verdict depends on it: a label and its absence are judged alike
+// whatever the peer has declared.
 //
 // # How it is built
 //

@@ -48,6 +48,9 @@ func (g *Gate) door(ctx context.Context, _ any, message any) (err error) {
 	}
 	defer e.see()
 	if !gated(req.Method) {
+		if mcp.MCPMethod(req.Method) == mcp.MethodInitialize {
+			e.declares = originInText(req.Capabilities)
+		}
 		return nil
 	}
 	e.gated = true
@@ -122,7 +125,7 @@ func (g *Gate) judgeAtDoor(ctx context.Context, req *wire.Request, uris []string
 		if ctx.Err() != nil {
 			return e.reject(errCancelled.Error())
 		}
-		g.logRefusal(ctx, at, label.Class(), d)
+		g.logRefusal(ctx, at, label.Class(), g.peerAtDoor(ctx, req), d)
 		e.refusal = d.Violation()
 		return errRefused
 	}

@@ -51,6 +51,7 @@ type entry struct {
 	refusal  *flowerrors.Violation // the door itself refused it
 	problem  string                // the door found something that cannot be judged
 	faulty   bool                  // the door found the gate not in order
+	declares peerOrigin            // what an initialize says of the peer
 	seen     atomic.Bool           // the door saw it; the fields above are set before
 	rec      atomic.Pointer[record]
 
@@ -130,6 +131,8 @@ type singleEdge struct {
 	first entry
 	used  bool
 	more  []*entry
+
+	greeted peerOrigin // by an initialize that has succeeded, whose session is not registered yet
 }
 
 func (s *singleEdge) open(rawID []byte, about about) *entry {
@@ -199,6 +202,20 @@ func (s *singleEdge) answer(resp wire.Response) (o outcome, rawID []byte) {
 		rawID = resp.ID
 	}
 	return o, rawID
+}
+
+// greet keeps what an initialize has declared until its session is registered.
+func (s *singleEdge) greet(o peerOrigin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.greeted = o
+}
+
+// greeting returns what greet has kept.
+func (s *singleEdge) greeting() peerOrigin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.greeted
 }
 
 // report tells the operator of a refusal that only the way out has put into effect.

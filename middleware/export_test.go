@@ -22,3 +22,10 @@ func Pending(h *SSEHandler) (n int) {
 	})
 	return n
 }
+
+// Peers is how many sessions g keeps something of.
+func Peers(g *Gate) int {
+	g.peers.mu.RLock()
+	defer g.peers.mu.RUnlock()
+	return len(g.peers.known)
+}

@@ -41,6 +41,8 @@ type Gate struct {
 
 	// The author has prompt filters, so a prompt may be hidden.
 	hidesPrompts bool
+
+	peers peers
 }
 
 // New validates the configuration and every policy declared so far, and puts the

@@ -11,7 +11,7 @@ import (
 
 // logRefusal tells the operator about one refused request. Where something failed in
 // the evaluation itself, such as a vendor matcher, that is an error of the server.
-func (g *Gate) logRefusal(ctx context.Context, a about, class policydecl.Class, d policydecl.Decision) {
+func (g *Gate) logRefusal(ctx context.Context, a about, class policydecl.Class, origin peerOrigin, d policydecl.Decision) {
 	level, cause := slog.LevelInfo, ""
 	if err := d.Cause(); err != nil {
 		level, cause = slog.LevelError, escaped(err.Error())
@@ -28,7 +28,7 @@ func (g *Gate) logRefusal(ctx context.Context, a about, class policydecl.Class, 
 		}
 		rejected = append(rejected, strings.TrimSpace(r.Assurance+" "+r.Principal))
 	}
-	attrs := append(a.attrs(), slog.String("label", class.String()), slog.Any("rejected", rejected), slog.Any("acceptFrom", v.AcceptFrom))
+	attrs := append(a.attrs(), slog.String("label", class.String()), slog.String("origin", origin.String()), slog.Any("rejected", rejected), slog.Any("acceptFrom", v.AcceptFrom))
 	if cause != "" {
 		attrs = append(attrs, slog.String("cause", cause))
 	}

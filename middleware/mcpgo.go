@@ -154,8 +154,11 @@ func (g *Gate) installHooks() {
 		read: len(h.OnBeforeReadResource), prompt: len(h.OnBeforeGetPrompt), complete: len(h.OnBeforeComplete),
 		subscribe: len(h.OnBeforeSubscribe), listen: len(h.OnBeforeSubscriptionsListen),
 	}
-	// The first, so that no hook of the author's delays it.
+	// The first, so that no hook of the author's delays or stops them. No verdict
+	// depends on the last two, so hooksIntact does not ask for them.
 	h.OnRegisterSession = slices.Insert(h.OnRegisterSession, 0, server.OnRegisterSessionHookFunc(g.joinSession))
+	h.OnUnregisterSession = slices.Insert(h.OnUnregisterSession, 0, server.OnUnregisterSessionHookFunc(g.leaveSession))
+	h.OnAfterInitialize = slices.Insert(h.OnAfterInitialize, 0, server.OnAfterInitializeFunc(g.afterInitialize))
 	h.AddOnRequestInitialization(g.door)
 	h.AddBeforeCallTool(g.beforeCallTool)
 	h.AddBeforeReadResource(g.beforeReadResource)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 	"github.com/mark3labs/mcp-go/tracing"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -35,7 +36,8 @@ type record struct {
 	edge   edge // the transport the request came by, nil when that is not wrapped
 	nested bool // made by a handler of another request, so its answer stays inside
 
-	label policydecl.Label // of the message; not written again
+	label  policydecl.Label // of the message; not written again
+	origin peerOrigin       // that the message itself states, in the protocol that has it do so; not written again
 
 	mu        sync.Mutex
 	method    mcp.MCPMethod
@@ -93,6 +95,9 @@ func (p propagator) ExtractMeta(ctx context.Context, meta *mcp.Meta) context.Con
 		// Before the author's propagator, which may edit the map.
 		if v, ok := meta.AdditionalFields[policydecl.LabelKey]; ok {
 			r.label = policydecl.LabelOf(v, true, p.gate.limits)
+		}
+		if server.IsModernRequest(ctx) {
+			r.origin = originInMeta(meta)
 		}
 	}
 	r.Context = p.next.ExtractMeta(ctx, meta)
@@ -187,7 +192,7 @@ func (r *record) report() {
 	d := r.refusal
 	r.mu.Unlock()
 	if due {
-		r.gate.logRefusal(r.Context, r.about(), r.label.Class(), d)
+		r.gate.logRefusal(r.Context, r.about(), r.label.Class(), r.peerOrigin(), d)
 	}
 }
 

@@ -40,6 +40,7 @@ type request struct {
 	params string // members of params without braces and without _meta
 	label  string // JSON text of the label, "" for none
 	meta   string // further members of _meta, without braces
+	caps   string // JSON text of the client's capabilities in the modern era, "{}" when empty
 	name   string // what the modern era repeats in Mcp-Name
 }
 
@@ -68,8 +69,12 @@ func (r request) with(label string) request {
 func (r request) paramsJSON(e era) string {
 	var meta []string
 	if e == modern {
+		caps := r.caps
+		if caps == "" {
+			caps = "{}"
+		}
 		meta = append(meta, `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`,
-			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}`, `"io.modelcontextprotocol/clientCapabilities":{}`)
+			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}`, `"io.modelcontextprotocol/clientCapabilities":`+caps)
 	}
 	if r.label != "" {
 		meta = append(meta, `"`+keyFlowOrigin+`":`+r.label)

@@ -25,14 +25,6 @@ var (
 	errUndecided = errors.New("the request reached the handler's side without a verdict")
 )
 
-// joinSession tells a stream which session it serves. mcp-go calls it with the
-// context of the stream.
-func (g *Gate) joinSession(ctx context.Context, session server.ClientSession) {
-	if e, ok := g.edgeOf(ctx).(*streamEdge); ok && e.joined != nil {
-		e.joined(session.SessionID())
-	}
-}
-
 // beforeCallTool announces a call to its record. A call that asks for a task is
 // judged here already: if it is refused and the tool could also run at once, the
 // wish for a task is dropped, so that the call meets the server's own middleware

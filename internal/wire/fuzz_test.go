@@ -44,6 +44,9 @@ func FuzzReadRequest(f *testing.F) {
 		if !json.Valid(msg) {
 			return
 		}
+		if got, want := wire.Unambiguous(msg), slowUnambiguous(msg); got != want {
+			t.Fatalf("unambiguous: %v, the twin says %v", got, want)
+		}
 		want, ambiguous, slowErr := slowRead(msg)
 		if slowErr != nil { // no object
 			if err == nil {

@@ -1,10 +1,8 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"strconv"
 )
 
 // IDKind says what kind of JSON value a request's id is.
@@ -34,8 +32,14 @@ type Request struct {
 
 	// Meta reports that params._meta is an object, null or absent.
 	Meta bool
+	// MetaObject is the JSON text of params._meta, nil unless it is an object.
+	MetaObject []byte
 	// Label is the JSON text of the label in params._meta, nil when absent.
 	Label []byte
+
+	// Capabilities is the JSON text of params.capabilities, nil when absent. What is
+	// in it is not judged; see [Unambiguous].
+	Capabilities []byte
 }
 
 // Protocol members by the object that holds them: the names mcp-go decodes, so
@@ -150,7 +154,7 @@ func (r *Request) readParams(b []byte, i int) (int, error) {
 		if err != nil {
 			return c.i, err
 		}
-		object := c.at() == '{'
+		object, v := c.at() == '{', c.i
 		switch {
 		case known == "name":
 			c.i, err = readString(b, c.i, &r.Name)
@@ -158,6 +162,7 @@ func (r *Request) readParams(b []byte, i int) (int, error) {
 			c.i, err = readString(b, c.i, &r.URI)
 		case known == "_meta" && object:
 			c.i, err = r.readMeta(b, c.i)
+			r.MetaObject = b[v:c.i]
 		case known == "ref" && object:
 			c.i, err = checkNames(b, c.i, "params.ref", refNames)
 		case known == "task" && object:
@@ -169,6 +174,9 @@ func (r *Request) readParams(b []byte, i int) (int, error) {
 				r.Meta = c.at() == 'n'
 			}
 			err = c.skip()
+			if known == "capabilities" {
+				r.Capabilities = b[v:c.i]
+			}
 		}
 		if err != nil {
 			return c.i, err
@@ -256,67 +264,6 @@ func checkNames(b []byte, i int, where string, known []string) (int, error) {
 			return c.i, err
 		}
 	}
-}
-
-// unique checks the names of every object inside the value at b[i].
-func unique(b []byte, i int, where string, known []string, depth int) (int, error) {
-	if depth > maxDepth {
-		return i, errDepth
-	}
-	if i >= len(b) {
-		return i, errSyntax
-	}
-	switch b[i] {
-	case '"':
-		return skipString(b, i)
-	case '{':
-		c, err := open(b, i, '{')
-		if err != nil {
-			return i, err
-		}
-		seen := names{where: where, known: known}
-		for {
-			name, err := c.member()
-			if err != nil || name == nil {
-				return c.i, err
-			}
-			if _, err := seen.add(name); err != nil {
-				return c.i, err
-			}
-			if c.i, err = unique(b, c.i, where, known, depth+1); err != nil {
-				return c.i, err
-			}
-		}
-	case '[':
-		c, err := open(b, i, '[')
-		if err != nil {
-			return i, err
-		}
-		for {
-			more, err := c.next(']')
-			if err != nil || !more {
-				return c.i, err
-			}
-			if c.i, err = unique(b, c.i, where, known, depth+1); err != nil {
-				return c.i, err
-			}
-		}
-	}
-	end, err := skipValue(b, i)
-	if err == nil && !holdable(b[i:end]) {
-		err = &AmbiguousError{Where: where, Name: string(b[i:end]), Detail: "is a number that mcp-go cannot hold, so it would not read the rest"}
-	}
-	return end, err
-}
-
-// holdable reports whether encoding/json can put a scalar into an interface value:
-// only a number beyond the range of float64 is refused.
-func holdable(scalar []byte) bool {
-	if c := scalar[0]; c != '-' && (c < '0' || c > '9') || len(scalar) < 300 && !bytes.ContainsAny(scalar, "eE") {
-		return true
-	}
-	_, err := strconv.ParseFloat(string(scalar), 64)
-	return err == nil
 }
 
 // readString decodes the string at b[v] into dst. Another kind of value leaves

@@ -60,14 +60,21 @@ var accepted = []struct {
 	{"meta null", `{"params":{"_meta":null}}`, wire.Request{Meta: true}},
 	{"meta is no object", `{"params":{"_meta":[1]}}`, wire.Request{}},
 	{"meta is a string", `{"params":{"_meta":"x"}}`, wire.Request{}},
-	{"label", `{"params":{"_meta":{` + label + `: {"complete":true} }}}`, wire.Request{Label: []byte(`{"complete":true}`), Meta: true}},
-	{"label null", `{"params":{"_meta":{` + label + `:null}}}`, wire.Request{Label: []byte(`null`), Meta: true}},
+	{"label", `{"params":{"_meta":{` + label + `: {"complete":true} }}}`, wire.Request{
+		MetaObject: []byte(`{` + label + `: {"complete":true} }`), Label: []byte(`{"complete":true}`), Meta: true}},
+	{"label null", `{"params":{"_meta":{` + label + `:null}}}`, wire.Request{MetaObject: []byte(`{` + label + `:null}`), Label: []byte(`null`), Meta: true}},
 	{"label elsewhere", `{` + label + `:1,"params":{` + label + `:2,"arguments":{"_meta":{` + label + `:3}}}}`, wire.Request{Meta: true}},
-	{"label's key with escapes", `{"params":{"_meta":{"io\u002emodelcontextprotocol\/flowOrigin":7}}}`, wire.Request{Label: []byte(`7`), Meta: true}},
+	{"label's key with escapes", `{"params":{"_meta":{"io\u002emodelcontextprotocol\/flowOrigin":7}}}`, wire.Request{
+		MetaObject: []byte(`{"io\u002emodelcontextprotocol\/flowOrigin":7}`), Label: []byte(`7`), Meta: true}},
 	{"arguments are not judged", call(`{"arguments":{"a":1,"a":2,"A":{"\u212a":1,"k":2},"s":"\ud800"},"argument":{"name":1,"Name":2},"context":{"x":1,"X":1}}`),
 		wire.Request{ID: []byte("1"), IDKind: wire.IDNumber, Method: "tools/call", Meta: true}},
 	{"the same name in different objects", call(`{"name":"a","ref":{"name":"b","uri":"b"},"_meta":{"a":{"name":1},"b":{"name":1}}}`),
-		wire.Request{ID: []byte("1"), IDKind: wire.IDNumber, Method: "tools/call", Name: "a", Meta: true}},
+		wire.Request{ID: []byte("1"), IDKind: wire.IDNumber, Method: "tools/call", Name: "a", Meta: true, MetaObject: []byte(`{"a":{"name":1},"b":{"name":1}}`)}},
+	{"empty meta", `{"params":{"_meta" : { } }}`, wire.Request{Meta: true, MetaObject: []byte(`{ }`)}},
+	{"capabilities", `{"params":{"capabilities" : {"flow":{"origin":true}} ,"x":1}}`, wire.Request{Meta: true, Capabilities: []byte(`{"flow":{"origin":true}}`)}},
+	{"capabilities are not judged", `{"params":{"c\u0061pabilities":{"a":1,"a":2,"A":3}}}`, wire.Request{Meta: true, Capabilities: []byte(`{"a":1,"a":2,"A":3}`)}},
+	{"capabilities are no object", `{"params":{"capabilities":null}}`, wire.Request{Meta: true, Capabilities: []byte(`null`)}},
+	{"capabilities elsewhere", `{"capabilities":1,"params":{"arguments":{"capabilities":2}}}`, wire.Request{Meta: true}},
 	{"many members", call(`{` + manyNames(40) + `"name":"a"}`), wire.Request{ID: []byte("1"), IDKind: wire.IDNumber, Method: "tools/call", Name: "a", Meta: true}},
 	{"names near a known one", `{"methods":1,"metho":2,"m\u00e9thod":3,"id ":4,"":5}`, wire.Request{Meta: true}},
 }
@@ -296,5 +303,23 @@ func TestReadRequestAllocations(t *testing.T) {
 	}
 	if !bytes.HasPrefix(msg, []byte("{")) {
 		t.Error("the message was changed")
+	}
+}
+
+// TestUnambiguous: a value has one reading if no two names in one object can be taken
+// for each other (L8).
+func TestUnambiguous(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{}`: true, `null`: true, ` [1,"x",{"a":{"b":1},"b":[{}]}] `: true, `{"a":{"x":1},"b":{"x":1,"X2":1}}`: true,
+		`{"a":1,"a":1}`: false, `{"a":1,"A":1}`: false, `{"x":[{"k":1,"\u212a":1}]}`: false, `{"a":1,"\u0061":1}`: false,
+		`[{"a":{"b":1,"b":1}}]`: false, `{"a":1e999}`: false,
+		``: false, `{`: false, `{}{}`: false, `{} x`: false,
+	} {
+		if got := wire.Unambiguous([]byte(text)); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+		if got := slowUnambiguous([]byte(text)); got != want {
+			t.Errorf("%s: the twin says %v, want %v", text, got, want)
+		}
 	}
 }

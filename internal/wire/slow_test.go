@@ -163,11 +163,17 @@ func slowRead(msg []byte) (r wire.Request, ambiguous bool, err error) {
 			}
 		}
 	}
+	if caps, ok := params.get("capabilities"); ok {
+		r.Capabilities = []byte(caps.text)
+	}
 	meta, ok := params.get("_meta")
 	if !ok {
 		return r, ambiguous, nil
 	}
 	r.Meta = meta.delim == '{' || meta.text == "null"
+	if meta.delim == '{' {
+		r.MetaObject = []byte(meta.text)
+	}
 	ambiguous = ambiguous || meta.doubtful(
 		wire.LabelKey, "progressToken", "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo",
 		"io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/logLevel")
@@ -180,4 +186,19 @@ func slowRead(msg []byte) (r wire.Request, ambiguous bool, err error) {
 		}
 	}
 	return r, ambiguous, nil
+}
+
+// slowUnambiguous is the twin of Unambiguous.
+func slowUnambiguous(text []byte) bool {
+	n, err := slowTree(text)
+	return err == nil && !n.doubtfulAnywhere() && !n.unholdable()
+}
+
+// unholdable reports whether a number in n is beyond what encoding/json can hold.
+func (n node) unholdable() bool {
+	if num, ok := n.value.(json.Number); ok {
+		_, err := num.Float64()
+		return err != nil
+	}
+	return slices.ContainsFunc(n.kids, node.unholdable)
 }
