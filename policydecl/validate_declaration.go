@@ -41,7 +41,7 @@ func ValidateDeclaration(kind TargetKind, raw []byte) []Fault {
 	}
 	obj, ok := v.(map[string]any)
 	if !ok {
-		r.wrong(nil, RuleMCP, v, "a declaration is an object", `write {"name":"…"}`)
+		r.wrong(nil, RuleMCP, v, "a declaration is an object", "write an object with a name")
 		return r.faults
 	}
 	governed := r.declaredPolicy(obj)
@@ -79,7 +79,7 @@ func (r *report) declaredPolicy(obj map[string]any) bool {
 	r.policy(at, mirror)
 	if !stated {
 		r.add(at, "D1", flowerrors.ConfigError{
-			Reason: flowerrors.ReasonConflict, Detail: "a policy under _meta alone is read by no host", Hint: "show the same policy as flowPolicy beside the name",
+			Reason: flowerrors.ReasonConflict, Detail: "this is only a copy, and there is no flowPolicy, which is what a host reads", Hint: "show the same policy as flowPolicy beside the name",
 		})
 		return true
 	}

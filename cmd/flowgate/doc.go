@@ -1,0 +1,71 @@
+// Flowgate checks flow policies: what a file or a running MCP server in any language
+// declares, why a policy accepts or refuses a label, and whether labels arrive at a
+// server and are enforced there.
+//
+//	flowgate validate FILE|-
+//	flowgate validate -url URL
+//	flowgate validate -stdio -- COMMAND ARGS...
+//	flowgate explain -policy POLICY -label LABEL [-self URI]
+//	flowgate probe -url URL -tool NAME [-run]
+//	flowgate probe -tool NAME [-run] -stdio -- COMMAND ARGS...
+//
+// Each takes -h, and -json for machines. The exit status is 0 if all is well, 1 if
+// there is something to mend, and 2 if the question could not be answered: wrong flags,
+// a file that cannot be read, a server that cannot be reached or does not answer.
+//
+// What a server or a file says reaches the terminal escaped (M3), and so it does in
+// JSON. A server is not trusted otherwise either: answers have a size, a number and a
+// time that they must not exceed, and a command that was started is ended with its
+// children.
+//
+// # JSON
+//
+// With -json, standard output is one JSON object in printable ASCII; with exit status 2
+// because of the flags it is empty. Members may be added, those that are here stay.
+// Texts for people (text, why, notes, error) may change their wording.
+//
+// All commands, if the question could not be answered:
+//
+//	{"command", "error"}
+//
+// A finding F is
+//
+//	{"where"?, "pointer", "rule", "reason", "value"?, "limit"?, "text"}
+//
+// where pointer is a JSON Pointer (RFC 6901) from the root of the declaration, or else of
+// the file or of the answer to the request that where names; rule is one of docs/rules.md,
+// or JSON, MCP or JSON Schema 2020-12; and reason is one of flowerrors.Reason. value is
+// cut after 256 bytes.
+//
+// validate:
+//
+//	{"command", "file"?, "kind"?, "target"?, "server"?, "entries", "findings", "summary", "error"?}
+//	target:  {"url"} or {"command": [...]}
+//	server:  {"name", "version", "protocolVersion", "flow": null or {"policy", "default": null or {"acceptFrom"}}}
+//	entry:   {"kind", "index", "name", "policy": {"acceptFrom", "source"}, "findings": [F...], "more"?}
+//	summary: {"entries", "own", "findings"}
+//
+// kind of an entry is tool, resource, template or prompt, and name is its URI or template
+// where it goes by one. source is own, server (its default) or draft (the draft's default).
+// findings beside entries are about no entry. own counts policies of source own. error is
+// there with exit status 2, when a server was lost half-way.
+//
+// explain:
+//
+//	{"command", "policy": {"acceptFrom"}, "label": {"class", "complete"}, "self"?, "contributors",
+//	 "verdict", "error"?, "policyFindings": [F...], "labelFindings": [F...], "notes"}
+//	contributor: {"assurance", "principal"?, "publisher"?, "synthetic"?, "matched"?, "tokens": [{"token", "matches", "why"}...]}
+//
+// verdict is accepted or refused; error is the JSON-RPC error that the peer gets.
+//
+// probe:
+//
+//	{"command", "target", "server", "tool", "policy": {"acceptFrom", "source"}, "requests", "verdict", "text", "notes"}
+//	request: {"name", "label", "expect", "outcome", "saw"?, "code"?, "status"?, "text"?, "rejected"?, "acceptFrom"?}
+//
+// verdict is enforced, stripped, altered, principals-missing, not-enforced, policy-differs,
+// other-refusal, no-policy, report-only, accepts-all or unclear. name is stranger, marked,
+// unlabelled, empty, incomplete, accepted or named; expect is refused or accepted; outcome
+// is not-sent, refused, result, tool-error, error or http; saw, of a stranger that was
+// refused, is whole, states, nothing, other, unclear or hidden.
+package main

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// modeVariable makes the test binary a server that misbehaves, see misbehave.
+const modeVariable = "FLOWGATE_TEST_MODE"
+
+// examples is where the example servers are built, once.
+var examples string
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(modeVariable); mode != "" {
+		misbehave(mode)
+		os.Exit(0)
+	}
+	os.Exit(testMain(m))
+}
+
+func testMain(m *testing.M) int {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "flowgate-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	examples = dir
+	const module = "github.com/flowgate-mcp/flowgate/examples/"
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), module+"records-server", module+"webfetch-server")
+	if text, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, text)
+		return 1
+	}
+	return m.Run()
+}
+
+// ran is one run of the program.
+type ran struct {
+	args     []string
+	status   int
+	out, err string
+}
+
+// flowgate runs the program in process, without a terminal.
+func flowgate(t *testing.T, args ...string) ran { return flowgateWith(t.Context(), t, "", args...) }
+
+func flowgateWith(ctx context.Context, t *testing.T, stdin string, args ...string) ran {
+	t.Helper()
+	var out, err bytes.Buffer
+	a := &app{
+		stdin: strings.NewReader(stdin), stdout: &out, stderr: &err,
+		nonce: func() string { return "0123456789ab" }, grace: 300 * time.Millisecond,
+	}
+	status := a.run(ctx, args)
+	r := ran{args, status, out.String(), err.String()}
+	harmless(t, r.out)
+	harmless(t, r.err)
+	return r
+}
+
+// harmless fails the test if a text could do something to a terminal (M3).
+func harmless(t *testing.T, s string) {
+	t.Helper()
+	s = strings.ReplaceAll(s, "\n    \t", "\n") // the flag package's own
+	for i, r := range s {
+		if (r < ' ' && r != '\n') || r > '~' {
+			t.Errorf("%U in the output: %q", r, s[max(0, i-40):min(len(s), i+40)])
+			return
+		}
+	}
+}
+
+// golden compares a run with a file of testdata. replace turns what differs from run to
+// run into what does not.
+func (r ran) golden(t *testing.T, name string, replace ...string) {
+	t.Helper()
+	text := fmt.Sprintf("$ flowgate %s\n%s", strings.Join(r.args, " "), r.out)
+	if r.err != "" {
+		text += "--- standard error\n" + r.err
+	}
+	text += fmt.Sprintf("--- status %d\n", r.status)
+	text = strings.NewReplacer(append(replace, examples+string(filepath.Separator), "", version(), "VERSION")...).Replace(text)
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("%s differs; -update writes it anew:\n%s", file, text)
+	}
+}
+
+// wants fails the test unless the run ended so and said so, on either output.
+func (r ran) wants(t *testing.T, status int, texts ...string) {
+	t.Helper()
+	if r.status != status {
+		t.Errorf("%q: status %d, want %d", r.args, r.status, status)
+	}
+	for _, text := range texts {
+		if !strings.Contains(r.out+r.err, text) {
+			t.Errorf("%.200q: no %q in\n%.3000s\n%.3000s", r.args, text, r.out, r.err)
+		}
+	}
+}
+
+// example is the command of an example server over stdio.
+func example(name string) []string {
+	return []string{"-stdio", "--", filepath.Join(examples, name), "-stdio"}
+}
+
+// startExample runs an example server over HTTP and returns the URL of its endpoint.
+func startExample(t *testing.T, name string, env ...string) string {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(examples, name), "-addr", "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), env...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s ended with %v", name, err)
+		}
+	})
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		if url, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			go func() { _, _ = io.Copy(io.Discard, stderr) }()
+			return url
+		}
+	}
+	t.Fatalf("%s does not listen", name)
+	return ""
+}
+
+// misbehave is the life of a server over stdio that is not as it should be.
+func misbehave(mode string) {
+	in := bufio.NewReader(os.Stdin)
+	line := func() string { s, _ := in.ReadString('\n'); return s }
+	hello := func() {
+		line()
+		fmt.Println(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"odd","version":"1"},"capabilities":{"tools":{}}}}`)
+		line()
+	}
+	switch mode {
+	case "exit":
+		fmt.Fprintln(os.Stderr, "out of \x1b[31mluck")
+		os.Exit(4)
+	case "silent":
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "banner":
+		fmt.Println("\x1b[2Jwelcome")
+		hello()
+		line()
+		fmt.Println(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`)
+	case "dies later":
+		hello()
+	}
+}

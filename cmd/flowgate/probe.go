@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/peer"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+const probeUsage = `Usage: flowgate probe [FLAGS] -url URL -tool NAME
+       flowgate probe [FLAGS] -tool NAME -stdio -- COMMAND ARGS...
+
+Finds out whether origin labels arrive at a server and are enforced there. It reads
+the policy that the server publishes for one tool, calls the tool with labels that
+this policy must refuse, without a label, and with labels that say nothing, and
+compares what comes back. A refusal names the contributors that the server saw, so a
+gateway that strips _meta on the way shows at once.
+
+WARNING: this calls a tool of a real server. Without -run only requests are sent that
+the policy must refuse, and no more once one of them ran: a server that does not
+enforce its policy does run the tool. With -run a request that the policy accepts is
+sent too, and the tool runs for real. Choose a harmless tool, and harmless -args.
+Nothing is sent without -run if no request is sure to be refused.
+
+Exit status: 0 the label arrives and is enforced, 1 anything else, 2 the server cannot
+be reached or does not answer, has no such tool, or the flags are wrong.
+
+Flags:
+`
+
+// probeFlags are the flags of probe.
+type probeFlags struct {
+	target
+	tool   string
+	args   json.RawMessage
+	self   string
+	run    bool
+	asJSON bool
+}
+
+func (p *probeFlags) register(fs *flag.FlagSet) {
+	p.target.register(fs)
+	p.args = json.RawMessage("{}")
+	fs.StringVar(&p.tool, "tool", "", "`name` of the tool to call")
+	fs.Func("args", "`JSON` object of arguments for the tool (default {})", func(s string) error {
+		if _, err := inspect.ReadObject([]byte(s)); err != nil || !json.Valid([]byte(s)) {
+			return errors.New("must be a JSON object")
+		}
+		p.args = json.RawMessage(s)
+		return nil
+	})
+	fs.StringVar(&p.self, "self", "", "the server's own `URI`, to try what the token self accepts")
+	fs.BoolVar(&p.run, "run", false, "also send what the policy accepts: the tool runs for real")
+	fs.BoolVar(&p.asJSON, "json", false, "print JSON for machines")
+}
+
+func (a *app) probe(ctx context.Context, args []string) (int, error) {
+	fs := a.flags("probe", probeUsage)
+	var p probeFlags
+	p.register(fs)
+	if err := a.parse(fs, args); err != nil {
+		return statusMisuse, err
+	}
+	mistake := p.check(fs.Args())
+	switch {
+	case mistake != "":
+	case !p.given():
+		mistake = "no server; name one with -url or -stdio"
+	case p.tool == "":
+		mistake = "-tool is missing; flowgate validate lists the tools of a server"
+	}
+	if mistake != "" {
+		return statusMisuse, a.misuse(fs, "%s", mistake)
+	}
+	ctx, cancel := p.bound(ctx)
+	defer cancel()
+	status, err := a.probeServer(ctx, &p)
+	if err != nil {
+		return a.fail(p.asJSON, "probe", p.overdue(ctx, err))
+	}
+	return status, nil
+}
+
+// probeServer connects, finds the tool and its policy, sends the requests and concludes.
+func (a *app) probeServer(ctx context.Context, p *probeFlags) (int, error) {
+	conn, err := a.dial(ctx, &p.target)
+	if err != nil {
+		return statusMisuse, err
+	}
+	defer conn.Close()
+	// Only the tools matter here, and an odd prompt must not stand in the way.
+	r, err := inspect.RunTools(ctx, conn.Call, conn.Hello())
+	if err != nil {
+		return statusMisuse, err
+	}
+	entry := r.Find(policydecl.Tool, p.tool)
+	if entry == nil {
+		return statusMisuse, noSuchTool(p.tool, r)
+	}
+	plan, err := newPlan(entry, &r.Server, p.self, a.nonce())
+	if err != nil {
+		return statusMisuse, err
+	}
+	var lost error
+	if plan.sends(p.run) {
+		a.warn(p, plan)
+		lost = plan.send(ctx, conn, p, entry)
+	}
+	o := &probed{flags: p, server: describeServer(conn, r.Server), plan: plan, conclusion: plan.conclude(p.run)}
+	if lost != nil {
+		a.showProbe(o, false)
+		return statusMisuse, lost
+	}
+	if p.asJSON {
+		err = a.printJSON(o.json())
+	} else {
+		a.showProbe(o, true)
+	}
+	if o.conclusion.verdict == enforced {
+		return statusOK, err
+	}
+	return statusFindings, err
+}
+
+func randomNonce() string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+func noSuchTool(name string, r *inspect.Report) error {
+	if len(r.Entries) == 0 {
+		return errors.New("-tool: the server lists no tools")
+	}
+	names := make([]string, 0, maxShown)
+	for i := range r.Entries[:min(len(r.Entries), maxShown)] {
+		names = append(names, shownName(r.Entries[i].Name))
+	}
+	if len(r.Entries) > maxShown {
+		names = append(names, "...")
+	}
+	return fmt.Errorf("-tool: the server lists no tool %s; it lists %s", quoted(name, 80), strings.Join(names, ", "))
+}
+
+// warn says what is about to happen, on standard error.
+func (a *app) warn(p *probeFlags, plan *plan) {
+	text := "calls " + clean(p.tool, 80) + " with requests that its policy must refuse; a server that does not enforce it runs the tool"
+	switch {
+	case p.run && !plan.sure:
+		text = "WARNING: calls " + clean(p.tool, 80) + " for real with the arguments " + clean(string(p.args), 120) + "; every request may run the tool"
+	case p.run:
+		text = "WARNING: calls " + clean(p.tool, 80) + " for real with the arguments " + clean(string(p.args), 120)
+	}
+	fmt.Fprintf(a.stderr, "flowgate probe: %s\n", text)
+}
+
+// send sends the requests, those that must be refused first, and keeps what comes back.
+// The error is for a server that does not answer.
+func (p *plan) send(ctx context.Context, conn *peer.Conn, flags *probeFlags, tool *inspect.Entry) error {
+	for _, s := range p.shots {
+		if s.accepted && !flags.run {
+			continue
+		}
+		params := map[string]any{"name": flags.tool, "arguments": flags.args}
+		if s.label != "" {
+			params["_meta"] = map[string]any{policydecl.LabelKey: json.RawMessage(s.label)}
+		}
+		if needsTask(tool.Raw) {
+			params["task"] = map[string]any{}
+		}
+		result, err := conn.CallWith(ctx, string(mcp.MethodToolsCall), params, paramHeaders(tool.Raw, params))
+		if err := s.record(result, err); err != nil {
+			return err
+		}
+		p.reconsider(s)
+		if s.gotThrough() && !s.accepted && !flags.run {
+			return nil // it ran once too often already
+		}
+	}
+	return nil
+}
+
+// needsTask reports whether a tool can only be called as a task.
+func needsTask(raw []byte) bool {
+	var tool struct {
+		Execution struct {
+			TaskSupport string `json:"taskSupport"`
+		} `json:"execution"`
+	}
+	return json.Unmarshal(raw, &tool) == nil && tool.Execution.TaskSupport == string(mcp.TaskSupportRequired)
+}
+
+// paramHeaders returns the headers in which the stateless era wants some arguments a
+// second time. A tool that mcp-go cannot read has none.
+func paramHeaders(raw []byte, params map[string]any) http.Header {
+	var tool mcp.Tool
+	text, err := json.Marshal(params)
+	if err != nil || json.Unmarshal(raw, &tool) != nil {
+		return nil
+	}
+	h := http.Header{}
+	for name, value := range mcp.GenerateParamHeaders(&tool, text) {
+		h.Set(name, value)
+	}
+	return h
+}

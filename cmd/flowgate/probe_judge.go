@@ -1,0 +1,303 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// verdict is what a probe concludes, for machines.
+type verdict string
+
+const (
+	enforced      verdict = "enforced"           // the label arrives and is enforced
+	stripped      verdict = "stripped"           // no label arrives
+	altered       verdict = "altered"            // a label arrives, but not the one that was sent
+	noPrincipals  verdict = "principals-missing" // principals do not show, and the policy needs them
+	notEnforced   verdict = "not-enforced"       // what the policy refuses got through
+	policyDiffers verdict = "policy-differs"     // enforced is another policy than is published
+	otherRefusal  verdict = "other-refusal"      // something else refuses
+	noPolicy      verdict = "no-policy"          // the server publishes none
+	reportOnly    verdict = "report-only"        // the server says that it does not enforce
+	acceptsAll    verdict = "accepts-all"        // the policy refuses nobody
+	unclear       verdict = "unclear"            // what came back does not tell
+)
+
+// conclusion is the verdict with its reasons, for people.
+type conclusion struct {
+	verdict verdict
+	text    string
+	notes   []string
+}
+
+func (c *conclusion) note(format string, args ...any) {
+	c.notes = append(c.notes, fmt.Sprintf(format, args...))
+}
+
+// sight says how much of a label a server saw, as far as its refusal tells.
+type sight string
+
+const (
+	sawWhole   sight = "whole"   // every contributor as sent
+	sawStates  sight = "states"  // the assurance states, without principals
+	sawNothing sight = "nothing" // what a request without a label gives
+	sawOther   sight = "other"   // something else
+	sawUnclear sight = "unclear" // the states, which are also what no label gives
+	sawHidden  sight = "hidden"  // the refusal names nobody (X4)
+)
+
+// unlabelled is the violation of a request without a label (L1).
+var unlabelled = []flowerrors.Rejected{{Assurance: "unverified"}}
+
+// sees compares the refusal of a labelled request with what was sent.
+func (s *shot) sees() sight {
+	switch {
+	case s.violation == nil || len(s.violation.Rejected) == 0:
+		return sawHidden
+	case sameSet(s.violation.Rejected, s.want):
+		return sawWhole
+	case sameSet(s.violation.Rejected, anonymous(s.want)):
+		if sameSet(anonymous(s.want), unlabelled) {
+			return sawUnclear
+		}
+		return sawStates
+	case sameSet(s.violation.Rejected, unlabelled):
+		return sawNothing
+	}
+	return sawOther
+}
+
+func anonymous(list []flowerrors.Rejected) []flowerrors.Rejected {
+	var out []flowerrors.Rejected
+	for _, r := range list {
+		out = append(out, flowerrors.Rejected{Assurance: r.Assurance})
+	}
+	return out
+}
+
+// sameSet compares violations as sets (P7).
+func sameSet(a, b []flowerrors.Rejected) bool {
+	in := func(list []flowerrors.Rejected) func(flowerrors.Rejected) bool {
+		return func(r flowerrors.Rejected) bool { return !slices.Contains(list, r) }
+	}
+	return !slices.ContainsFunc(a, in(b)) && !slices.ContainsFunc(b, in(a))
+}
+
+// conclude says what the answers mean.
+func (p *plan) conclude(run bool) *conclusion {
+	c := &conclusion{}
+	switch {
+	case !p.sends(run):
+		p.concludeUnsent(c)
+	case p.through() != nil:
+		p.concludeThrough(c)
+	case p.other() != nil:
+		p.concludeOther(c)
+	default:
+		p.concludeRefused(c)
+	}
+	return c
+}
+
+// concludeUnsent is for a probe that sent nothing.
+func (p *plan) concludeUnsent(c *conclusion) {
+	switch {
+	case !p.refusable():
+		c.verdict, c.text = acceptsAll, "The policy accepts every contributor, so there is nothing to enforce."
+	case p.reports:
+		c.verdict, c.text = reportOnly, "The server announces that it does not enforce its policy (\"policy\": false), so every request may run. Nothing was sent; -run sends all the same."
+	case !p.announced:
+		c.verdict, c.text = noPolicy, "The server publishes no flow policy, so no request is sure to be refused. Nothing was sent; -run sends all the same."
+		c.note("A gateway that drops what it does not know would hide the policy too.")
+	default:
+		c.verdict, c.text = unclear, "The policy has tokens that only the server can decide ("+clean(strings.Join(p.vendor, ", "), 120)+"), so no request is sure to be refused. Nothing was sent; -run sends all the same."
+	}
+}
+
+// through returns the first request that got through although the policy refuses it.
+func (p *plan) through() *shot {
+	for _, s := range p.shots {
+		if !s.accepted && s.gotThrough() {
+			return s
+		}
+	}
+	return nil
+}
+
+// other returns the first request that should have met the policy and met something else.
+func (p *plan) other() *shot {
+	for _, s := range p.shots {
+		if !s.accepted && (s.outcome == rpcError || s.outcome == httpError) {
+			return s
+		}
+	}
+	return nil
+}
+
+// concludeThrough is for a request that got through although it must not.
+func (p *plan) concludeThrough(c *conclusion) {
+	s := p.through()
+	how := "ran"
+	if s.outcome == toolError {
+		how = "got through to the tool, which answered with an error of its own"
+		c.note("If it was not the tool but a policy that answered so: a refusal is a JSON-RPC error, never a tool result (X1).")
+	}
+	c.verdict = notEnforced
+	c.text = fmt.Sprintf("The label is not enforced: a request that the policy refuses (%s) %s.", s.about, how)
+	var others []string
+	for _, o := range p.shots {
+		if o.outcome == refused {
+			others = append(others, o.about)
+		}
+	}
+	switch {
+	case !p.announced:
+		c.verdict, c.text = noPolicy, "The server publishes no flow policy and enforces none: a request that the draft's default policy refuses ("+s.about+") "+how+"."
+	case p.reports:
+		c.verdict, c.text = reportOnly, "The server announces that it does not enforce its policy, and so it is: a request that the policy refuses ("+s.about+") "+how+"."
+	case len(p.vendor) > 0:
+		c.verdict = unclear
+		c.note("A matcher of the server may have accepted it: %s.", clean(strings.Join(p.vendor, ", "), 120))
+	case p.accepts(policydecl.Label{}):
+		c.note("The policy accepts requests without a label, so a gateway that strips labels would look the same.")
+	case len(others) > 0:
+		c.note("Refused as it should be: %s.", strings.Join(others, "; "))
+	}
+}
+
+// concludeOther is for requests that something other than the policy refused.
+func (p *plan) concludeOther(c *conclusion) {
+	s := p.other()
+	c.verdict = otherRefusal
+	c.text = "Refused by something else than a flow policy: " + s.cameBack() + "."
+	if slices.ContainsFunc(p.shots, func(s *shot) bool { return s.outcome == refused }) {
+		c.text = "A flow policy refuses some requests, but not all met it. " + s.about + ": " + s.cameBack() + "."
+	}
+	c.note("The server's own refusals come first (G1): try arguments that the tool takes, or a token that may call it.")
+	if s.outcome == httpError {
+		c.note("HTTP status %d came without an MCP message, so it may come from a gateway.", s.status)
+	}
+}
+
+// concludeRefused is for a probe whose refusals all came from a flow policy.
+func (p *plan) concludeRefused(c *conclusion) {
+	accepted := p.shot(shotAccepted)
+	ran := accepted != nil && accepted.outcome != notSent && accepted.outcome != refused
+	turned := accepted != nil && accepted.outcome == refused
+	switch seen := p.seen(); {
+	case seen == sawOther:
+		c.verdict, c.text = altered, "A label arrives, but not the one that was sent: the refusal names other contributors. Something on the way rewrites params._meta, or the server reads labels wrongly."
+	case turned:
+		p.concludeTurned(c, accepted, seen)
+	case seen == sawNothing && ran:
+		c.verdict, c.text = altered, "The request that the policy accepts ran, but labels that it refuses arrive as if there were none. Something on the way rewrites params._meta."
+	case seen == sawNothing:
+		c.strip()
+	case !ran && (seen == sawUnclear || seen == sawHidden):
+		c.verdict, c.text = unclear, "Every request was refused, but the refusals do not tell what the server saw. -run also sends a request that the policy accepts, which shows whether its label arrives."
+	case seen != sawWhole && p.byName && !p.nameArrived():
+		c.verdict, c.text = noPrincipals, "The label arrives and is enforced, but no principal shows, and the policy goes by principals. Something on the way may strip them, or the server keeps them to itself (X4)."
+		c.note("-run with a principal that the policy accepts shows which: a URI token, or self with -self.")
+	default:
+		c.verdict, c.text = enforced, "The label arrives and is enforced."
+	}
+	p.compare(c)
+	p.remark(c, accepted)
+}
+
+// concludeTurned is for a request that the published policy accepts and that a flow
+// policy refused.
+func (p *plan) concludeTurned(c *conclusion, accepted *shot, seen sight) {
+	arrived := seen == sawWhole || seen == sawStates
+	if v := accepted.violation; v != nil && len(v.Rejected) > 0 && !sameSet(v.Rejected, unlabelled) {
+		arrived = true // it names somebody whom only the label can have brought
+	}
+	switch {
+	case arrived:
+		c.verdict, c.text = policyDiffers, "The label arrives, but a request that the published policy accepts is refused."
+	case seen == sawHidden:
+		c.verdict, c.text = unclear, "Every request is refused, also the one that the policy accepts: either no label arrives, or the server enforces another policy than it publishes. The refusals do not tell which."
+	default:
+		c.strip()
+	}
+}
+
+func (c *conclusion) strip() {
+	c.verdict, c.text = stripped, "No label arrives: every request is refused as if it had none. Something on the way, such as a gateway, strips params._meta or what it does not know in it; or the server does not read the label."
+	c.note("Probe the server past the gateway to see which of the two it is.")
+}
+
+// seen returns how much of the labels was seen, by the most telling refusal.
+func (p *plan) seen() sight {
+	best := sawHidden
+	for _, name := range []string{shotStranger, shotMarked} {
+		s := p.shot(name)
+		if s == nil {
+			continue
+		}
+		switch saw := s.sees(); {
+		case saw == sawOther:
+			return sawOther
+		case best == sawHidden, best == sawUnclear:
+			best = saw
+		case saw == sawNothing:
+			best = saw
+		}
+	}
+	return best
+}
+
+// nameArrived reports whether a request was accepted for its principal's sake.
+func (p *plan) nameArrived() bool {
+	s := p.shot(shotNamed)
+	return s != nil && s.outcome != notSent && s.outcome != refused
+}
+
+// compare looks at the policy that the refusals name (D4).
+func (p *plan) compare(c *conclusion) {
+	want := p.policy.Tokens()
+	for _, s := range p.shots {
+		if s.violation == nil || len(s.violation.AcceptFrom) == 0 {
+			continue
+		}
+		got := slices.Sorted(slices.Values(s.violation.AcceptFrom))
+		if !slices.Equal(slices.Compact(got), slices.Compact(slices.Sorted(slices.Values(want)))) {
+			if c.verdict == enforced {
+				c.verdict, c.text = policyDiffers, "The label arrives and is enforced, but by another policy than the one that is published."
+			}
+			c.note("Refused by a policy that accepts %s; published is %s.", clean(strings.Join(s.violation.AcceptFrom, ", "), 120), tokens(p.policy))
+			return
+		}
+	}
+}
+
+// remark adds what else is worth knowing.
+func (p *plan) remark(c *conclusion, accepted *shot) {
+	if p.source == inspect.FromDraft && !p.announced {
+		c.note("The server publishes no flow policy, so it was taken to apply the draft's default.")
+	}
+	switch {
+	case accepted == nil:
+		c.note("The policy accepts no contributor that probe could make up, so only refusals were tried.")
+	case accepted.outcome == notSent && c.verdict == enforced:
+		c.note("A request that the policy accepts was not sent; -run sends one.")
+	case accepted.outcome == toolError, accepted.outcome == rpcError, accepted.outcome == httpError:
+		c.note("The request that the policy accepts was not refused by it, but %s.", accepted.cameBack())
+	}
+	if s := p.shot(shotNamed); s != nil && s.outcome == refused && c.verdict != stripped {
+		c.note("A contributor that the policy accepts by name was refused: its principal does not arrive, or -self is not what the server takes itself for.")
+		if c.verdict == enforced {
+			c.verdict, c.text = policyDiffers, "The label arrives and is enforced, but a request that the published policy accepts is refused."
+		}
+	}
+	for _, s := range p.shots {
+		if s.outcome == refused && s.violation == nil {
+			c.note("The refusal of %s holds no readable detail (X2).", s.about)
+			return
+		}
+	}
+}

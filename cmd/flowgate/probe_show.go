@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+)
+
+// probed is everything a probe found out.
+type probed struct {
+	flags      *probeFlags
+	server     *serverJSON
+	plan       *plan
+	conclusion *conclusion
+}
+
+// probeJSON is what probe -json prints.
+type probeJSON struct {
+	Command  string      `json:"command"` // probe
+	Target   *targetJSON `json:"target"`
+	Server   *serverJSON `json:"server"`
+	Tool     string      `json:"tool"`
+	Policy   policyJSON  `json:"policy"`
+	Requests []shotJSON  `json:"requests"`
+	Verdict  verdict     `json:"verdict"`
+	Text     string      `json:"text"`  // for people; the wording may change
+	Notes    []string    `json:"notes"` // the same
+}
+
+// shotJSON is one request and what came back.
+type shotJSON struct {
+	Name    string          `json:"name"`             // stranger, marked, unlabelled, empty, incomplete, accepted or named
+	Label   json.RawMessage `json:"label"`            // null if there was none
+	Expect  string          `json:"expect"`           // refused or accepted
+	Outcome outcome         `json:"outcome"`          // not-sent, refused, result, tool-error, error or http
+	Saw     sight           `json:"saw,omitempty"`    // of a labelled one that was refused: whole, states, nothing, other, unclear or hidden
+	Code    int64           `json:"code,omitempty"`   // of an error
+	Status  int             `json:"status,omitempty"` // of HTTP, if it is not 200
+	Text    string          `json:"text,omitempty"`   // of an error, cut
+
+	Rejected   []flowerrors.Rejected `json:"rejected,omitempty"`
+	AcceptFrom []string              `json:"acceptFrom,omitempty"`
+}
+
+func (o *probed) json() probeJSON {
+	out := probeJSON{
+		Command: "probe", Target: o.flags.json(), Server: o.server, Tool: o.flags.tool,
+		Policy: policyOf(o.plan.policy, o.plan.source.String()), Requests: []shotJSON{},
+		Verdict: o.conclusion.verdict, Text: o.conclusion.text, Notes: append([]string{}, o.conclusion.notes...),
+	}
+	for _, s := range o.plan.shots {
+		j := shotJSON{Name: s.name, Label: json.RawMessage("null"), Expect: "refused", Outcome: s.outcome, Code: s.code, Status: s.status}
+		if s.label != "" {
+			j.Label = json.RawMessage(s.label)
+		}
+		if s.accepted {
+			j.Expect = "accepted"
+		}
+		if s.labelled() && s.outcome == refused {
+			j.Saw = s.sees()
+		}
+		if s.outcome == rpcError || s.outcome == httpError {
+			j.Text = strings.ToValidUTF8(s.detail[:min(len(s.detail), maxJSONValue)], "")
+		}
+		if s.violation != nil {
+			j.Rejected, j.AcceptFrom = s.violation.Rejected, s.violation.AcceptFrom
+		}
+		out.Requests = append(out.Requests, j)
+	}
+	return out
+}
+
+// labelled reports whether the request has a label whose contributors a refusal can name.
+func (s *shot) labelled() bool { return s.name == shotStranger || s.name == shotMarked }
+
+// showProbe prints a probe for people. finished is false if the server was lost.
+func (a *app) showProbe(o *probed, finished bool) {
+	if o.flags.asJSON {
+		return // a probe that was cut short has no verdict
+	}
+	p := o.plan
+	source := map[string]string{"own": "its own", "server": "the server's default", "draft": "the draft's default"}[p.source.String()]
+	fmt.Fprintf(a.stdout, "server  %s %s at %s, protocol %s\ntool    %s\npolicy  %s (%s)\n\n",
+		clean(o.server.Name, 60), clean(o.server.Version, 30), &o.flags.target, o.server.ProtocolVersion,
+		clean(o.flags.tool, 80), tokens(p.policy), source)
+	rows := [][]string{{"SENT", "EXPECTED", "CAME BACK"}}
+	for _, s := range p.shots {
+		if s.outcome == notSent {
+			continue
+		}
+		want := "refused"
+		if s.accepted {
+			want = "accepted"
+		}
+		colour := green
+		if (s.outcome == refused) == s.accepted || s.outcome == rpcError || s.outcome == httpError {
+			colour = red
+		}
+		rows = append(rows, []string{s.about, want, a.paint(colour, s.cameBack())})
+	}
+	if len(rows) > 1 {
+		table(a.stdout, rows)
+		fmt.Fprintln(a.stdout)
+	}
+	if !finished {
+		return
+	}
+	colour := red
+	if o.conclusion.verdict == enforced {
+		colour = green
+	}
+	fmt.Fprintf(a.stdout, "%s: %s\n", a.paint(colour, string(o.conclusion.verdict)), o.conclusion.text)
+	for _, n := range o.conclusion.notes {
+		fmt.Fprintf(a.stdout, "  %s\n", n)
+	}
+}
+
+// cameBack says for people what answered a request.
+func (s *shot) cameBack() string {
+	switch s.outcome {
+	case refused:
+		if s.violation == nil || len(s.violation.Rejected) == 0 {
+			return "refused, without saying whom"
+		}
+		var who []string
+		for _, r := range s.violation.Rejected[:min(len(s.violation.Rejected), 5)] {
+			who = append(who, strings.TrimSpace(clean(r.Assurance, 20)+" "+clean(r.Principal, 120)))
+		}
+		return "refused: " + strings.Join(who, ", ")
+	case result:
+		return "a result: it ran"
+	case toolError:
+		return "a result that says it is an error: " + clean(s.detail, 120)
+	case rpcError:
+		return fmt.Sprintf("error %d, %s", s.code, quoted(s.detail, 120))
+	case httpError:
+		return fmt.Sprintf("HTTP status %d", s.status)
+	}
+	return string(s.outcome)
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// self is this test binary, which modeVariable makes a server.
+func self(t *testing.T) string {
+	t.Helper()
+	name, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestValidateExamples(t *testing.T) {
+	for _, name := range []string{"records-server", "webfetch-server"} {
+		url := startExample(t, name)
+		for _, era := range []string{"2025-11-25", "2026-07-28"} {
+			http := append([]string{"validate", "-era", era}, "-url", url)
+			stdio := append([]string{"validate", "-era", era}, example(name)...)
+			flowgate(t, http...).golden(t, "validate-"+name+"-"+era, url, "URL")
+			flowgate(t, stdio...).golden(t, "validate-"+name+"-"+era+"-stdio")
+		}
+		flowgate(t, "validate", "-json", "-url", url).golden(t, "validate-"+name+"-json", url, "URL")
+	}
+}
+
+func TestValidateFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%v, %d files", err, len(files))
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		flowgate(t, "validate", file).golden(t, "file-"+name)
+		flowgate(t, "validate", "-json", file).golden(t, "file-"+name+"-json")
+	}
+}
+
+func TestRecognition(t *testing.T) {
+	const key = `"io.modelcontextprotocol/flowPolicyViolation"`
+	for _, tt := range []struct {
+		text, kind string
+		status     int
+		want       string
+	}{
+		{`{"name":"t","inputSchema":{"type":"object"}}`, "", 0, "holds   tool\n"},
+		{`{"name":"t"}`, "", 2, "say -kind tool or -kind prompt"},
+		{`{"name":"t"}`, "prompt", 0, "no findings"},
+		{`{"name":"t"}`, "tool", 1, `missing: it lacks "inputSchema"`},
+		{`{"name":"t","arguments":[]}`, "", 0, "holds   prompt\n"},
+		{`{"uri":"x://a","name":"a"}`, "", 0, "holds   resource\n"},
+		{`{"uriTemplate":"x://{a}","name":"a"}`, "", 0, "holds   template\n"},
+		{`{"tools":[]}`, "", 0, "holds   tools\n"},
+		{`{"tools":[]}`, "tool", 0, "holds   tools\n"},
+		{`{"name":"t","inputSchema":{"type":"object"},"tools":[]}`, "tool", 0, "holds   tool\n"},
+		{`{"tools":7}`, "", 1, "tools/list\n  /tools: wrong-type"},
+		{`{"resources":[]}`, "", 0, "holds   resources\n"},
+		{`{"resourceTemplates":[]}`, "", 0, "holds   resourceTemplates\n"},
+		{`{"prompts":[{"name":"a"},{"name":"a"}]}`, "", 1, "/name: duplicate"},
+		{`{"jsonrpc":"2.0","id":1,"result":{"tools":[7]}}`, "", 1, "tools[0] (no name)\n  (root): wrong-type"},
+		{`{"jsonrpc":"2.0","id":1,"result":{"tools":7}}`, "", 1, "  /result/tools: wrong-type"},
+		{`{"jsonrpc":"2.0","id":1,"result":{"tools":[]},"error":{}}`, "", 2, "a result or an error, not both"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "", 2, "but no response"},
+		{`{"jsonrpc":"2.0","id":1,"id":2,"result":{"tools":[]}}`, "", 1, "/id: duplicate"},
+		{`{"capabilities":{"flow":7}}`, "", 1, "/capabilities/flow: wrong-type"},
+		{`{"acceptFrom":["self"]}`, "", 0, "holds   policy\n"},
+		{`{"acceptFrom":["Self"]}`, "", 1, "/acceptFrom/0: unknown-token"},
+		{`null`, "policy", 1, "null"},
+		{`{"contributors":[{"assurance":"user"}],"complete":true}`, "", 0, "holds   label\n"},
+		{`{"contributors":[]}`, "", 1, "/contributors: missing"},
+		{`{"rejected":[],"acceptFrom":[]}`, "", 0, "holds   violation\n"},
+		{`{` + key + `:{"rejected":[],"acceptFrom":[]}}`, "", 0, "holds   violation\n"},
+		{`{` + key + `:7}`, "", 1, "/io.modelcontextprotocol~1flowPolicyViolation: wrong-type"},
+		{`{"code":403,"message":"m","data":{` + key + `:{"rejected":[{"assurance":"x"}],"acceptFrom":[]}}}`, "", 1, "/data/io.modelcontextprotocol~1flowPolicyViolation/rejected/0/assurance"},
+		{`{"jsonrpc":"2.0","id":1,"error":{"code":403,"message":"m","data":{` + key + `:{"rejected":[]}}}}`, "", 1, "/error/data/io.modelcontextprotocol~1flowPolicyViolation/acceptFrom: missing"},
+		{`{"code":-32602,"message":"m"}`, "", 1, "no refusal by a flow policy"},
+		{`{"code":-32602,"message":"m","data":7}`, "violation", 1, "/data: missing: no refusal by a flow policy"},
+		{`{}`, "", 2, "it has no members"},
+		{"{\"\x1b[31m\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1}", "", 1, "not valid JSON, at byte 2"},
+		{`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}`, "", 2, "it has the members a, b, c, d, e, ...; say with -kind"},
+		{`[]`, "", 1, "not a JSON object"},
+		{`[]`, "policy", 1, "wrong-type"},
+		{`{"tools":[]`, "", 1, "not valid JSON"},
+		{``, "", 1, "it ends too early"},
+		{``, "tool", 1, "not one valid JSON value"},
+		{`{"tools":[]}{"tools":[]}`, "", 1, "something follows the JSON value"},
+		{strings.Repeat("[", 100_000), "", 1, "not a JSON object"},
+		{strings.Repeat(`{"tools":`, 100_000), "", 1, "not valid JSON"},
+		{"{\"contributors\":[{\"assurance\":\"\xff\"}]}", "", 1, "not one valid JSON value"},
+		{strings.Repeat(" ", maxInput+1), "", 2, "standard input is larger than 16 MiB"},
+	} {
+		args := []string{"validate"}
+		if tt.kind != "" {
+			args = append(args, "-kind", tt.kind)
+		}
+		r := flowgateWith(t.Context(), t, tt.text, append(args, "-")...)
+		if t.Failed(); r.status != tt.status || !strings.Contains(r.out+r.err, tt.want) {
+			t.Errorf("%.200q %s: status %d, want %d and %q\n%.2000s%.2000s", tt.text, tt.kind, r.status, tt.status, tt.want, r.out, r.err)
+		}
+	}
+}
+
+// What cannot be reached is said on both outputs when machines are listening.
+func TestValidateUnreachable(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/html":
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte("<h1>\x1b[2J"))
+		case "/401":
+			w.Header().Set("WWW-Authenticate", "Bearer \u202e realm")
+			w.WriteHeader(http.StatusUnauthorized)
+		case "/silent":
+			_, _ = io.Copy(io.Discard, r.Body) // or it would not be noticed that the client went away
+			<-r.Context().Done()
+		}
+	}))
+	defer page.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for url, want := range map[string]string{
+		page.URL + "/html":   "is this the URL of the MCP endpoint?",
+		page.URL + "/401":    "authorize with -header 'Authorization: Bearer ...'",
+		page.URL + "/silent": "no answer to initialize within 30ms",
+		closed.URL:           "connection refused",
+	} {
+		timeout := "10s"
+		if strings.HasSuffix(url, "silent") {
+			timeout = "30ms"
+		}
+		r := flowgate(t, "validate", "-json", "-timeout", timeout, "-url", url)
+		r.wants(t, 2, want)
+		var out failJSON
+		if err := json.Unmarshal([]byte(r.out), &out); err != nil || out.Command != "validate" || !strings.Contains(out.Error, want) {
+			t.Errorf("%s: %v", r.out, err)
+		}
+	}
+}
+
+func TestValidateOddCommands(t *testing.T) {
+	for mode, tt := range map[string]struct {
+		status int
+		want   string
+	}{
+		"exit":       {2, `the command ended (exit status 4) before it answered initialize; standard error ends with: "out of \x1b[31mluck"`},
+		"silent":     {2, "no answer to initialize within 300ms"},
+		"banner":     {1, `"\x1b[2Jwelcome": a line that is no message`},
+		"dies later": {2, "tools/list: the command ended (exit status 0) before it answered tools/list"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Setenv(modeVariable, mode)
+			timeout := "20s"
+			if mode == "silent" {
+				timeout = "300ms"
+			}
+			r := flowgate(t, "validate", "-timeout", timeout, "-stdio", "--", self(t))
+			r.wants(t, tt.status, tt.want)
+			if mode == "dies later" {
+				r.wants(t, 2, "server  odd 1 at ") // what was seen is shown
+				flowgate(t, "validate", "-json", "-stdio", "--", self(t)).wants(t, 2, `"error": "tools/list: the command ended`, `"name": "odd"`)
+			}
+		})
+	}
+}
+
+func TestValidateToken(t *testing.T) {
+	url := startExample(t, "records-server", "RECORDS_TOKENS=r1=reader")
+	flowgate(t, "validate", "-url", url).wants(t, 2, "401 Unauthorized", "WWW-Authenticate")
+	flowgate(t, "validate", "-url", url, "-header", "Authorization: Bearer r1").wants(t, 0, "no findings")
+}
+
+// A large list is handled, a larger one is refused, and both in bounded time.
+func TestValidateLargeLists(t *testing.T) {
+	f := &fake{flow: `{"policy":true}`, tools: bigList(10 << 20)}
+	flowgate(t, "validate", "-url", f.start(t)).wants(t, 0, "declarations", "no findings")
+	f.tools = bigList(17 << 20)
+	flowgate(t, "validate", "-url", f.start(t)).wants(t, 2, "tools/list: the answer is larger than 16 MiB, the limit")
+}
+
+// A hostile server fills its texts with what a terminal obeys.
+func TestValidateHostileTexts(t *testing.T) {
+	const evil = `\u001b]0;x\u0007\u001b[2J\u202e\u0080\r\n`
+	f := &fake{flow: `{"policy":"` + evil + `"}`, tools: `{"tools":[{"name":"` + evil + `","inputSchema":{"type":"` + evil + `"},"flowPolicy":{"acceptFrom":["` + evil + `"]}}],"` + evil + `":1,"` + evil + `":2,"nextCursor":["` + evil + `"]}`}
+	url := f.start(t)
+	flowgate(t, "validate", "-url", url).golden(t, "validate-hostile", url, "URL") // every run looks for control characters
+	flowgate(t, "validate", "-json", "-url", url).golden(t, "validate-hostile-json", url, "URL")
+}
+
+func TestValidateEndlessPages(t *testing.T) {
+	f := &fake{tools: `{"tools":[],"nextCursor":"again"}`}
+	flowgate(t, "validate", "-url", f.start(t)).wants(t, 1, `/nextCursor: duplicate: "again": the cursor was given before, so the list never ends`)
+}

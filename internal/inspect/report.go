@@ -1,0 +1,101 @@
+package inspect
+
+import (
+	"iter"
+	"strconv"
+
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// Report is everything a server publishes, and what is wrong with it.
+type Report struct {
+	Server  Server
+	Entries []Entry   // in the order in which they were listed
+	Other   []Finding // what is wrong beside the entries
+
+	size int // of the answers so far
+	kept int // faults of entries so far
+}
+
+// Entry is one declaration of a list.
+type Entry struct {
+	Kind   policydecl.TargetKind
+	Index  int    // in its list, over all pages
+	Name   string // the name, URI or template; as sent, or empty if it has none
+	Policy policydecl.Policy
+	Source Source
+	Faults []policydecl.Fault // pointers start at the declaration
+	More   int                // how many faults were left out of Faults
+
+	// Raw is the declaration's text. It shares the memory of the answer.
+	Raw []byte
+}
+
+// Source says where the policy of an [Entry] comes from.
+type Source uint8
+
+// The sources of a policy.
+const (
+	FromDraft  Source = iota // nobody said anything: the draft's own default
+	FromServer               // the server's default, as announced (D2)
+	FromOwn                  // the declaration itself (D1)
+)
+
+// String returns "draft", "server" or "own".
+func (s Source) String() string {
+	switch s {
+	case FromOwn:
+		return "own"
+	case FromServer:
+		return "server"
+	}
+	return "draft"
+}
+
+// Where names the entry for people, as in tools[3]. The name is left out because it is
+// the server's.
+func (e *Entry) Where() string { return e.Kind.String() + "[" + strconv.Itoa(e.Index) + "]" }
+
+// Finding is something that is wrong outside the declarations.
+type Finding struct {
+	Where string // the request whose answer it is about, such as tools/list
+	policydecl.Fault
+}
+
+// All iterates over everything that is wrong, with where it is: the entries first.
+func (r *Report) All() iter.Seq2[string, policydecl.Fault] {
+	return func(yield func(string, policydecl.Fault) bool) {
+		for i := range r.Entries {
+			e := &r.Entries[i]
+			for _, f := range e.Faults {
+				if !yield(e.Kind.String()+"["+strconv.QuoteToASCII(e.Name)+"]", f) {
+					return
+				}
+			}
+		}
+		for _, f := range r.Other {
+			if !yield(f.Where, f.Fault) {
+				return
+			}
+		}
+	}
+}
+
+// Count returns how many faults there are, those that were left out included.
+func (r *Report) Count() int {
+	n := len(r.Other)
+	for i := range r.Entries {
+		n += len(r.Entries[i].Faults) + r.Entries[i].More
+	}
+	return n
+}
+
+// Find returns the entry of that kind and name, the first if there are several.
+func (r *Report) Find(target policydecl.TargetKind, name string) *Entry {
+	for i := range r.Entries {
+		if e := &r.Entries[i]; e.Kind == target && e.Name == name {
+			return e
+		}
+	}
+	return nil
+}

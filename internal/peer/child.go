@@ -1,0 +1,254 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxWords is how much is kept of what a child writes to standard error.
+const maxWords = 4 << 10
+
+// child is a server that runs as a child process, in a process group of its own.
+type child struct {
+	cmd   *exec.Cmd
+	grace time.Duration
+	words *tail
+
+	stdin  io.WriteCloser
+	stdout *os.File
+	out    chan []byte   // what goes to its standard input
+	in     chan line     // what comes from its standard output
+	closed chan struct{} // ends the goroutines
+	exited chan struct{} // closed when it has been waited for
+	work   sync.WaitGroup
+
+	noise string // the first line that is no message
+}
+
+// line is one line of standard output, or why there is none.
+type line struct {
+	text []byte
+	err  error
+}
+
+// startChild starts a program. Its standard error is kept for messages and never
+// passed on: it is not ours to print (M3).
+func startChild(command []string, grace time.Duration) (*child, error) {
+	c := &child{
+		cmd: exec.Command(command[0], command[1:]...), grace: grace, words: &tail{max: maxWords},
+		out: make(chan []byte), in: make(chan line), closed: make(chan struct{}), exited: make(chan struct{}),
+	}
+	ownGroup(c.cmd)
+	c.cmd.Stderr = c.words
+	c.cmd.WaitDelay = grace // a grandchild may hold standard error open
+	stdin, err := c.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	// Not StdoutPipe, which exec.Cmd.Wait closes although there may be more to read.
+	stdout, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c.stdin, c.stdout, c.cmd.Stdout = stdin, stdout, writer
+	err = c.cmd.Start()
+	writer.Close()
+	if err != nil {
+		stdout.Close()
+		return nil, fmt.Errorf("cannot start the command: %s", Escape(err.Error(), 300))
+	}
+	c.work.Add(3)
+	go c.write()
+	go c.read()
+	go func() {
+		defer c.work.Done()
+		_ = c.cmd.Wait() // how it ended is in its ProcessState
+		close(c.exited)
+	}()
+	return c, nil
+}
+
+// write passes messages to the child until it is closed. A child that does not read
+// holds up this goroutine and nobody else.
+func (c *child) write() {
+	defer c.work.Done()
+	for {
+		select {
+		case text := <-c.out:
+			if _, err := c.stdin.Write(append(text, '\n')); err != nil {
+				return // it ended, which the reader tells
+			}
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// read passes lines from the child until it ends or is closed.
+func (c *child) read() {
+	defer c.work.Done()
+	defer close(c.in)
+	for lines := newLines(c.stdout); ; {
+		text, err := lines.next()
+		select {
+		case c.in <- line{text, err}:
+		case <-c.closed:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *child) exchange(ctx context.Context, r *request) (message, int, error) {
+	if err := c.send(ctx, r.method, r.body); err != nil {
+		return message{}, 0, err
+	}
+	size := 0
+	for range maxBefore {
+		text, err := c.receive(ctx, r.method)
+		if err != nil {
+			return message{}, 0, err
+		}
+		if size += len(text); size > maxBytesBefore {
+			break
+		}
+		m, err := readMessage(text)
+		switch {
+		case err != nil:
+			if c.noise == "" {
+				c.noise = string(text[:min(len(text), 512)])
+			}
+		case m.answers(r.id):
+			return m, 0, nil
+		default:
+			if reply := m.reply(); reply != nil {
+				if err := c.send(ctx, r.method, reply); err != nil {
+					return message{}, 0, err
+				}
+			}
+		}
+	}
+	return message{}, 0, fmt.Errorf("%s: %w%s", r.method, errFlood, c.heard())
+}
+
+func (c *child) notify(ctx context.Context, r *request) error { return c.send(ctx, r.method, r.body) }
+
+// send hands a message to the writer.
+func (c *child) send(ctx context.Context, method string, text []byte) error {
+	select {
+	case c.out <- text:
+		return nil
+	case <-c.exited:
+		return c.ended(method)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// receive returns the next line that is not empty.
+func (c *child) receive(ctx context.Context, method string) ([]byte, error) {
+	for {
+		select {
+		case l, ok := <-c.in:
+			switch {
+			case errors.Is(l.err, errTooLarge):
+				return nil, sizeError(method, MaxMessage)
+			case !ok || l.err != nil:
+				return nil, c.ended(method)
+			case len(l.text) > 0:
+				return l.text, nil
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// ended says how a child ended that should have answered. One that has only closed its
+// output is given a moment to end.
+func (c *child) ended(method string) error {
+	how := "closed its standard output"
+	timer := time.NewTimer(c.grace)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+		how = "ended (" + c.cmd.ProcessState.String() + ")"
+	case <-timer.C:
+	}
+	text := fmt.Sprintf("the command %s before it answered %s", how, method)
+	text += c.heard()
+	if words := strings.TrimSpace(c.words.String()); words != "" {
+		text += "; standard error ends with: " + Quote(lastLine(words), 200)
+	}
+	return errors.New(text)
+}
+
+// heard says what came on standard output that is no message, if something did.
+func (c *child) heard() string {
+	if c.noise == "" {
+		return ""
+	}
+	return "; a line on standard output is no message: " + Quote(c.noise, 120)
+}
+
+func lastLine(s string) string {
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// close lets the child end by itself, which the end of its input asks for, then asks
+// it to end, then kills it; and kills whatever is left of its group in any case.
+func (c *child) close(context.Context) {
+	close(c.closed)
+	c.stdin.Close()
+	if !c.gone(c.grace) {
+		terminate(c.cmd)
+		c.gone(c.grace / 2)
+	}
+	kill(c.cmd) // the child, or its own children, which it may have left behind
+	c.stdout.Close()
+	c.work.Wait()
+}
+
+// gone reports whether the child has ended within d.
+func (c *child) gone(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+	max  int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p[max(0, len(p)-t.max):]...)
+	if over := len(t.text) - t.max; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}

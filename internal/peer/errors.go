@@ -1,0 +1,109 @@
+package peer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// RPCError is an error with which a server answered a request. Message and Raw are as
+// sent; Error escapes.
+type RPCError struct {
+	Method  string
+	Code    int64
+	Message string
+	Raw     json.RawMessage // the error object
+	Status  int             // of HTTP, where it is not 200
+}
+
+// Error says what the server answered.
+func (e *RPCError) Error() string {
+	at := ""
+	if e.Status != 0 {
+		at = fmt.Sprintf(" (HTTP status %d)", e.Status)
+	}
+	return fmt.Sprintf("%s was answered with error %d, %s%s", Escape(e.Method, 80), e.Code, Quote(e.Message, 200), at)
+}
+
+// JSONRPCCode returns the code of the error object.
+func (e *RPCError) JSONRPCCode() int64 { return e.Code }
+
+// HTTPError is an answer that is no MCP message. Its strings are as sent; Error escapes.
+type HTTPError struct {
+	Method      string
+	Status      int
+	ContentType string
+	Challenge   string // WWW-Authenticate
+	Location    string
+	Body        string // its beginning
+}
+
+// Error says what came back and what to do about it.
+func (e *HTTPError) Error() string {
+	got := fmt.Sprintf("%s was answered with HTTP status %d", Escape(e.Method, 80), e.Status)
+	if text := http.StatusText(e.Status); text != "" {
+		got += " " + text
+	}
+	kind, _, _ := mime.ParseMediaType(e.ContentType)
+	switch {
+	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+		if e.Challenge != "" {
+			got += ", WWW-Authenticate: " + Quote(e.Challenge, 200)
+		}
+		return got + "; authorize with -header 'Authorization: Bearer ...'"
+	case e.Status >= 300 && e.Status < 400:
+		return got + " to " + Quote(e.Location, 200) + "; redirects are not followed, so give the URL it leads to"
+	case e.Status == http.StatusMethodNotAllowed:
+		return got + "; is this the URL of a Streamable HTTP endpoint? The older HTTP+SSE transport is not supported"
+	case e.Status == http.StatusAccepted:
+		return got + " and without an answer, as if it were a notification"
+	case kind == "text/html":
+		return got + " and an HTML page; is this the URL of the MCP endpoint? It often ends in /mcp"
+	case e.Status == http.StatusNotFound:
+		return got + "; is this the URL of the MCP endpoint? It often ends in /mcp"
+	case e.Status == http.StatusOK:
+		return got + fmt.Sprintf(" and %s, which is no MCP message: %s", Quote(e.ContentType, 80), Quote(e.Body, 120))
+	}
+	if e.Body != "" {
+		got += ": " + Quote(e.Body, 120)
+	}
+	return got
+}
+
+// TimeoutError says that an answer did not come in time.
+type TimeoutError struct {
+	Method string
+	After  string // how long was waited
+	Hint   string // what was seen instead, fit for a terminal
+}
+
+// Error says what was waited for.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("no answer to %s within %s%s", Escape(e.Method, 80), e.After, e.Hint)
+}
+
+// sizeError says that a server sent too much.
+func sizeError(method string, limit int) error {
+	return fmt.Errorf("%s: the answer is larger than %d MiB, the limit", Escape(method, 80), limit>>20)
+}
+
+var errFlood = errors.New("too many messages came before the answer")
+
+// Escape makes a text from a peer fit for a terminal (M3): printable ASCII on one line,
+// cut to about max bytes.
+func Escape(s string, max int) string {
+	q := Quote(s, max)
+	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`) // harmless without quotes around it
+}
+
+// Quote is [Escape] in quotes, with quotes in it escaped too.
+func Quote(s string, max int) string {
+	if len(s) > max {
+		s = strings.ToValidUTF8(s[:max], "") + "..."
+	}
+	return strconv.QuoteToASCII(s)
+}

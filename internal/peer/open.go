@@ -1,0 +1,96 @@
+package peer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// open finds out which era the server speaks and greets it. A server of the stateless
+// era does not know initialize, or misses in it what every request of that era has, so
+// any answer that is an error leads to the other greeting. Silence does not.
+func (c *Conn) open(ctx context.Context) error {
+	switch c.cfg.Era {
+	case Handshake:
+		return c.initialize(ctx)
+	case Stateless:
+		return c.discover(ctx)
+	}
+	err := c.initialize(ctx)
+	if late := (*TimeoutError)(nil); errors.As(err, &late) {
+		late.Hint += "; a server that only speaks " + string(Stateless) + " may need -era " + string(Stateless)
+	}
+	if err == nil || !refusesHandshake(err) {
+		return err
+	}
+	if other := c.discover(ctx); other != nil {
+		return fmt.Errorf("%w; and %w", err, other)
+	}
+	return nil
+}
+
+// refusesHandshake reports whether the server may be of the stateless era.
+func refusesHandshake(err error) bool {
+	var answer *RPCError
+	var page *HTTPError
+	switch {
+	case errors.As(err, &answer):
+		return true
+	case errors.As(err, &page):
+		return page.Status == http.StatusBadRequest
+	}
+	return false
+}
+
+// initialize greets a server of the earlier era.
+func (c *Conn) initialize(ctx context.Context) error {
+	c.era, c.version = Handshake, ""
+	hello, err := c.Call(ctx, string(mcp.MethodInitialize), map[string]any{
+		"protocolVersion": string(Handshake),
+		"capabilities":    capabilities(),
+		"clientInfo":      c.info(),
+	})
+	if err != nil {
+		return err
+	}
+	c.hello = hello
+	c.version = namedVersion(hello)
+	return c.notify(ctx, "notifications/initialized")
+}
+
+// namedVersion returns the version that the server chose. It goes back in a header, so
+// whatever else a server puts there is not taken up.
+func namedVersion(hello json.RawMessage) string {
+	var named struct {
+		ProtocolVersion json.RawMessage `json:"protocolVersion"`
+	}
+	var version string
+	if json.Unmarshal(hello, &named) == nil && json.Unmarshal(named.ProtocolVersion, &version) == nil && isDate(version) {
+		return version
+	}
+	return string(Handshake)
+}
+
+// isDate reports whether s has the form of a protocol version.
+func isDate(s string) bool {
+	if len(s) != len(Handshake) {
+		return false
+	}
+	for i := range len(s) {
+		if dash := i == 4 || i == 7; dash != (s[i] == '-') || !dash && (s[i] < '0' || s[i] > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// discover greets a server of the stateless era.
+func (c *Conn) discover(ctx context.Context) (err error) {
+	c.era, c.version = Stateless, string(Stateless)
+	c.hello, err = c.Call(ctx, string(mcp.MethodServerDiscover), nil)
+	return err
+}
