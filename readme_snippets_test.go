@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/flowgate-mcp/flowgate/middleware"
+	"github.com/flowgate-mcp/flowgate/middleware/middlewaretest"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -71,6 +72,10 @@ func governPrefix(s *server.MCPServer) error {
 	return err
 }
 
+func checkDeclarations(t *testing.T, gate *middleware.Gate) {
+	middlewaretest.ValidateDeclarations(t.Context(), t, gate)
+}
+
 var archiveTool = mcp.NewTool("archive", mcp.WithTaskSupport(mcp.TaskSupportRequired))
 
 func exportRecords(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -106,7 +111,9 @@ func TestReadmeDeclarations(t *testing.T) {
 	if err := governPrefix(s); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := middleware.New(s, middleware.Config{URI: "https://records.example/mcp"}); err != nil {
+	gate, err := middleware.New(s, middleware.Config{URI: "https://records.example/mcp"})
+	if err != nil {
 		t.Fatal(err)
 	}
+	checkDeclarations(t, gate)
 }

@@ -3,6 +3,7 @@ package flowgate_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -82,14 +83,14 @@ func TestReadmeGo(t *testing.T) {
 }
 
 // TestReadmeShell runs the shell commands of the README: the programs it starts
-// exist, and each curl line, sent to a real records server, is answered with the
-// JSON block that follows it.
+// exist, each curl line, sent to a real records server, is answered with the
+// JSON block that follows it, and the command line prints the text that follows.
 func TestReadmeShell(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	base := startRecords(ctx, t)
 	blocks := readmeBlocks(t)
-	curls := 0
+	curls, commands := 0, 0
 	for i, b := range blocks {
 		if b.lang != "sh" {
 			continue
@@ -99,6 +100,14 @@ func TestReadmeShell(t *testing.T) {
 		case words[0] == "go" && words[1] == "run":
 			if _, err := os.Stat(filepath.Join(filepath.FromSlash(words[2]), "main.go")); err != nil {
 				t.Errorf("README.md:%d: %v", b.line, err)
+			}
+			if words[2] != "./cmd/flowgate" {
+				break
+			}
+			commands++
+			got := command(ctx, t, b, words)
+			if i+1 < len(blocks) && blocks[i+1].lang == "text" && got != blocks[i+1].text {
+				t.Errorf("README.md:%d: printed\n%sbut the README shows\n%s", b.line, got, blocks[i+1].text)
 			}
 		case b.text == "go test ./...\n": // this is it
 		case words[0] == "curl":
@@ -115,9 +124,23 @@ func TestReadmeShell(t *testing.T) {
 			t.Errorf("README.md:%d: this test does not know how to run %q", b.line, b.text)
 		}
 	}
-	if curls < 4 {
-		t.Fatalf("only %d curl lines were found", curls)
+	if curls < 4 || commands < 3 {
+		t.Fatalf("only %d curl lines and %d uses of the command line were found", curls, commands)
 	}
+}
+
+// command runs a line of the command line and returns what it prints. Status 1 means
+// that it has found something, which is what some lines are there to show.
+func command(ctx context.Context, t *testing.T, b block, words []string) string {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	text, err := cmd.Output()
+	if status := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &status) || status.ExitCode() != 1) {
+		t.Errorf("README.md:%d: %v\n%s", b.line, err, stderr.String())
+	}
+	return string(text)
 }
 
 // shellWords splits a command of one line. Single quotes are all the quoting that
