@@ -88,8 +88,8 @@ func TestReadmeGo(t *testing.T) {
 func TestReadmeShell(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	base := startRecords(ctx, t)
 	blocks := readmeBlocks(t)
+	base := startRecords(ctx, t, blocks)
 	curls, commands := 0, 0
 	for i, b := range blocks {
 		if b.lang != "sh" {
@@ -126,6 +126,22 @@ func TestReadmeShell(t *testing.T) {
 	}
 	if curls < 4 || commands < 3 {
 		t.Fatalf("only %d curl lines and %d uses of the command line were found", curls, commands)
+	}
+}
+
+// checkLog checks the log lines of the README.
+func checkLog(t *testing.T, blocks []block, log string) {
+	found := 0
+	for _, b := range blocks {
+		if b.lang != "text" || !strings.HasPrefix(b.text, "INF ") {
+			continue
+		}
+		if found++; !strings.Contains(log, b.text) {
+			t.Errorf("README.md:%d: not in the log, which is\n%s", b.line, log)
+		}
+	}
+	if found == 0 {
+		t.Error("the README shows no line of the log")
 	}
 }
 
@@ -203,8 +219,9 @@ func curl(ctx context.Context, t *testing.T, b block, words []string, base strin
 	return string(text)
 }
 
-// startRecords builds and runs the records server and returns its base URL.
-func startRecords(ctx context.Context, t *testing.T) string {
+// startRecords builds and runs the records server and returns its base URL. When it has
+// ended, its log must hold the lines that the README shows of it.
+func startRecords(ctx context.Context, t *testing.T, blocks []block) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "records-server")
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/records-server").CombinedOutput(); err != nil {
@@ -218,21 +235,31 @@ func startRecords(ctx context.Context, t *testing.T) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	var log strings.Builder
+	read := make(chan struct{}) // closed when log is whole
 	t.Cleanup(func() {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
 		}
+		<-read
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the records server ended with %v", err)
 		}
+		checkLog(t, blocks, log.String())
 	})
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
 		if url, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
-			go func() { _, _ = io.Copy(io.Discard, stderr) }()
+			go func() {
+				defer close(read)
+				for lines.Scan() {
+					log.WriteString(lines.Text() + "\n")
+				}
+			}()
 			return strings.TrimSuffix(url, "/mcp")
 		}
 	}
+	close(read)
 	t.Fatalf("the records server did not start: %v", lines.Err())
 	return ""
 }

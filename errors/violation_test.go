@@ -147,7 +147,8 @@ func FuzzAppendError(f *testing.F) {
 		if !json.Valid(got) || !utf8.Valid(got) || strings.ContainsAny(string(got), "\r\n\u0085\u2028\u2029\x7f") {
 			t.Fatalf("not one line of JSON: %q", got)
 		}
-		if len(assurance)+len(principal)+len(token) > flowerrors.MaxViolationString {
+		// A byte that is not UTF-8 becomes three.
+		if 3*(len(assurance)+len(principal)+len(token)) > flowerrors.MaxViolationString {
 			return
 		}
 		back, found, err := flowerrors.ReadViolation(got)

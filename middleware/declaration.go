@@ -29,7 +29,7 @@ func checkDeclaration(kind policydecl.TargetKind, name string, declaration any, 
 	if err != nil {
 		return &flowerrors.ConfigError{
 			Path: targetPath(kind, name), Reason: flowerrors.ReasonType,
-			Detail: "it cannot be listed: " + err.Error(), Hint: "correct the declaration",
+			Detail: "it cannot be listed: " + rootOf(err).Error(), Hint: "correct the declaration",
 		}
 	}
 	var errs []error
@@ -42,6 +42,15 @@ func checkDeclaration(kind policydecl.TargetKind, name string, declaration any, 
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// rootOf returns what is at the bottom of an error, below what encoding/json says of
+// the types in between.
+func rootOf(err error) error {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	return err
 }
 
 // namePointer is where a declaration says what requests call it.

@@ -85,7 +85,7 @@
 //
 // A refusal is logged when it takes effect (M2): what was asked for, whom the policy
 // does not accept, what it would accept, and two things about the label that say where
-// to look. label is how it was read: ok, incomplete, malformed or absent. origin is
+// to look. label is how it was read: ok, incomplete, malformed or absent. flow.origin is
 // whether the peer has declared the client capability flow.origin, with which a host
 // says that it labels its requests:
 //

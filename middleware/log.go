@@ -28,7 +28,7 @@ func (g *Gate) logRefusal(ctx context.Context, a about, class policydecl.Class, 
 		}
 		rejected = append(rejected, strings.TrimSpace(r.Assurance+" "+r.Principal))
 	}
-	attrs := append(a.attrs(), slog.String("label", class.String()), slog.String("origin", origin.String()), slog.Any("rejected", rejected), slog.Any("acceptFrom", v.AcceptFrom))
+	attrs := append(a.attrs(), slog.String("label", class.String()), slog.String("flow.origin", origin.String()), slog.Any("rejected", rejected), slog.Any("acceptFrom", v.AcceptFrom))
 	if cause != "" {
 		attrs = append(attrs, slog.String("cause", cause))
 	}

@@ -32,8 +32,10 @@ func (b *logBook) config() middleware.Config {
 
 // loggedRefusal is a refusal as the operator reads it.
 type loggedRefusal struct {
-	Msg, Method, Target, Label, Origin string
-	Rejected                           []string
+	Msg, Method, Target, Label string
+
+	Origin   string `json:"flow.origin"`
+	Rejected []string
 }
 
 // take returns what was logged since the last time. All of it must be refusals.

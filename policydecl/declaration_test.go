@@ -44,6 +44,7 @@ var declarations = []struct {
 	// The policy (D1, P6).
 	{policydecl.Tool, `{"name":"t","inputSchema":{"type":"object"},"flowPolicy":null}`, []string{"/flowPolicy P4 wrong-type"}},
 	{policydecl.Tool, `{"name":"t","inputSchema":{"type":"object"},"flowpolicy":{"acceptFrom":[]}}`, []string{"/flowpolicy D1 unknown-member"}},
+	{policydecl.Prompt, `{"name":"p","flow_policy":{},"_Flow-Policy_":1,"flow policy":1}`, []string{"/_Flow-Policy_ D1 unknown-member", "/flow_policy D1 unknown-member"}},
 	{policydecl.Tool, `{"name":"t","inputSchema":{"type":"object"},"flowPolicy":{"acceptFrom":["User",7]}}`, []string{"/flowPolicy/acceptFrom/0 P1 unknown-token", "/flowPolicy/acceptFrom/1 P6 wrong-type"}},
 	{policydecl.Tool, `{"name":"t","inputSchema":{"type":"object"},"_meta":{"io.modelcontextprotocol/flowPolicy":{"acceptFrom":["self"]}}}`, []string{mirrorAt + " D1 conflict"}},
 	{policydecl.Tool, `{"name":"t","inputSchema":{"type":"object"},"flowPolicy":{"acceptFrom":["self"]},"_meta":{"io.modelcontextprotocol/flowPolicy":{"acceptFrom":["user"]}}}`, []string{mirrorAt + " D1 conflict"}},
@@ -74,6 +75,9 @@ var declarations = []struct {
 	{0, `{"name":"p"}`, []string{" MCP unsupported"}},
 
 	// The schema.
+	{policydecl.Tool, tool(`{"type":null}`), []string{"/inputSchema/type MCP wrong-type"}},
+	{policydecl.Tool, tool(`{"type":""}`), []string{"/inputSchema/type MCP unknown-token"}},
+	{policydecl.Tool, tool(`{"type":"object","items":[{}]}`), []string{"/inputSchema/items JSON Schema 2020-12 wrong-type"}},
 	{policydecl.Tool, tool(`{"type":"string"}`), []string{"/inputSchema/type MCP unknown-token"}},
 	{policydecl.Tool, tool(`{"type":"object","properties":{"a":{"type":"strng"},"b":{"minLength":-1},"c":3,"d":{"required":"x"},"e":{"required":["a","a"]},"f":{"multipleOf":0},"g":{"anyOf":[]}}}`), []string{
 		"/inputSchema/properties/a/type JSON Schema 2020-12 unknown-token", "/inputSchema/properties/b/minLength JSON Schema 2020-12 wrong-type", "/inputSchema/properties/c JSON Schema 2020-12 wrong-type",

@@ -94,7 +94,7 @@ func schemaMistake(k jsonschema.ErrorKind) flowerrors.ConfigError {
 	switch k := k.(type) {
 	case *kind.Type:
 		want := strings.Join(k.Want, " or ")
-		return flowerrors.ConfigError{Value: "(" + k.Got + ")", Reason: flowerrors.ReasonType, Detail: "it must be of type " + want, Hint: "write one of type " + want}
+		return flowerrors.ConfigError{Reason: flowerrors.ReasonType, Detail: "it is of type " + k.Got, Hint: "write one of type " + want}
 	case *kind.Required:
 		return flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "it lacks " + quotedList(k.Missing), Hint: "add what is missing"}
 	case *kind.Enum:
@@ -147,7 +147,16 @@ func oneOf(got any, want ...any) flowerrors.ConfigError {
 	if len(texts) > 1 {
 		list = "one of " + list
 	}
-	return flowerrors.ConfigError{Value: describe(got), Reason: flowerrors.ReasonUnknownToken, Detail: "it must be " + list, Hint: "write " + list}
+	e := flowerrors.ConfigError{Reason: flowerrors.ReasonUnknownToken, Detail: "it must be " + list, Hint: "write " + list}
+	switch s, ok := got.(string); {
+	case !ok:
+		e.Reason, e.Detail = flowerrors.ReasonType, "it is no string; "+e.Detail
+	case s == "":
+		e.Detail = "it is empty; " + e.Detail
+	default:
+		e.Value = s
+	}
+	return e
 }
 
 // quotedList lists names for people.

@@ -82,6 +82,9 @@ func parseURI(kind tokenKind, s, uri string) (token, *flowerrors.ConfigError) {
 	canonical, fault := principalURI(uri)
 	if fault != nil {
 		fault.Value = s
+		if kind == kindPublisher && fault.Reason != flowerrors.ReasonNeverMatches {
+			fault.Hint = "write " + publisherPrefix + " and an absolute URI, as in publisher:https://acme.example/publisher.json"
+		}
 		return token{}, fault
 	}
 	return token{kind: kind, key: canonical}, nil

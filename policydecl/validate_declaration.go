@@ -89,12 +89,15 @@ func (r *report) declaredPolicy(obj map[string]any) bool {
 	return true
 }
 
-// nearly reports a member that is the named one but for letter case: its author
-// meant it, and nobody reads it.
+// joined takes out what other styles of naming put between words.
+var joined = strings.NewReplacer("_", "", "-", "")
+
+// nearly reports a member that is the named one but for letter case and for what
+// stands between its words, as in flow_policy: its author meant it, and nobody reads it.
 func (r *report) nearly(p *place, obj map[string]any, name string) {
 	var near []string
 	for other := range obj {
-		if other != name && strings.EqualFold(other, name) {
+		if other != name && strings.EqualFold(joined.Replace(other), name) {
 			near = append(near, other)
 		}
 	}
@@ -162,7 +165,7 @@ func (r *report) shape(kind TargetKind, obj map[string]any) {
 	rest := make(map[string]any, len(obj))
 	for name, v := range obj {
 		switch {
-		case strings.EqualFold(name, PolicyMember):
+		case strings.EqualFold(joined.Replace(name), PolicyMember):
 		case name == memberMeta:
 			rest[name] = withoutPolicy(v)
 		default:
@@ -175,9 +178,7 @@ func (r *report) shape(kind TargetKind, obj map[string]any) {
 		if len(f.at) > 0 && kind == Tool && (f.at[0] == memberInputSchema || f.at[0] == memberOutputSchema) && !isSchemaShape(f) {
 			rule = RuleSchema
 		}
-		if len(f.at) == 2 && f.at[1] == "$schema" && rule == RuleSchema {
-			f.Detail, f.Hint = "another dialect than 2020-12, which no client has to know", "leave it out, and write the schema in 2020-12"
-		}
+		f.say(rule)
 		key := p.pointer() + " " + string(f.Reason)
 		if !judged[key] {
 			judged[key] = true
@@ -186,10 +187,23 @@ func (r *report) shape(kind TargetKind, obj map[string]any) {
 	}
 }
 
+// say puts in plain words what a schema cannot know of itself.
+func (f *schemaFault) say(rule string) {
+	if rule != RuleSchema {
+		return
+	}
+	switch last := f.at[len(f.at)-1]; {
+	case len(f.at) == 2 && last == "$schema":
+		f.Detail, f.Hint = "another dialect than 2020-12, which no client has to know", "leave it out, and write the schema in 2020-12"
+	case last == "items" && strings.HasSuffix(f.Detail, "array"):
+		f.Hint = "write prefixItems, which is what 2020-12 calls a list of schemas for the first items"
+	}
+}
+
 // isSchemaShape reports whether f is about what the protocol asks of the root of a
 // tool's schema.
 func isSchemaShape(f schemaFault) bool {
-	return len(f.at) == 1 || len(f.at) == 2 && f.at[1] == "type" && f.Reason == flowerrors.ReasonUnknownToken
+	return len(f.at) == 1 || len(f.at) == 2 && f.at[1] == "type"
 }
 
 // withoutPolicy returns meta without the policy's copy.
@@ -200,7 +214,7 @@ func withoutPolicy(meta any) any {
 	}
 	rest := make(map[string]any, len(obj))
 	for name, v := range obj {
-		if !strings.EqualFold(name, PolicyKey) {
+		if !strings.EqualFold(joined.Replace(name), PolicyKey) {
 			rest[name] = v
 		}
 	}

@@ -57,6 +57,7 @@ func ValidateDeclarations(ctx context.Context, t testing.TB, gate *middleware.Ga
 		t.Errorf("the server does not announce flow policy; is the gate off?")
 	}
 	for where, fault := range report.All() {
+		t.Helper() // the body of the loop is a function of its own
 		t.Errorf("%s: %v", where, fault)
 	}
 	if len(report.Entries) == 0 {
