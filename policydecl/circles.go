@@ -1,9 +1,6 @@
 package policydecl
 
 import (
-	"errors"
-	"regexp/syntax"
-
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
 
@@ -54,21 +51,4 @@ func (w *schemaWalk) search(start *schemaNode) {
 			})
 		}
 	}
-}
-
-// checkPattern reports whether a pattern of a schema, which is written for ECMA-262, is
-// no regular expression. Go's parser knows fewer things; what it does not know
-// is left alone, and only what is wrong in both is a mistake.
-func checkPattern(pattern string) error {
-	_, err := syntax.Parse(pattern, syntax.Perl)
-	var e *syntax.Error
-	if !errors.As(err, &e) {
-		return nil
-	}
-	switch e.Code {
-	case syntax.ErrMissingBracket, syntax.ErrMissingParen, syntax.ErrUnexpectedParen,
-		syntax.ErrMissingRepeatArgument, syntax.ErrTrailingBackslash:
-		return errors.New(e.Code.String())
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package policydecl_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -95,7 +96,13 @@ var declarations = []struct {
 	{policydecl.Tool, tool(`{"type":"object","properties":{"a":{"pattern":"("}},"patternProperties":{"[":{}}}`), []string{
 		"/inputSchema/patternProperties/[ JSON Schema 2020-12 wrong-type", "/inputSchema/properties/a/pattern JSON Schema 2020-12 wrong-type",
 	}},
-	{policydecl.Tool, tool(`{"type":"object","$defs":{"a":{"$id":"x:y"},"b":{"$id":"x:y"}}}`), []string{"/inputSchema JSON Schema 2020-12 wrong-type"}},
+	{policydecl.Tool, tool(`{"type":"object","$defs":{"a":{"$id":"x:y"},"b":{"$id":"x:y"}}}`), []string{"/inputSchema/$defs/b/$id JSON Schema 2020-12 duplicate"}},
+	{policydecl.Tool, tool(`{"type":"object","$defs":{"a":{"$anchor":"x"},"b":{"$dynamicAnchor":"x"},"c":{"$id":"c","$anchor":"x"}}}`), []string{"/inputSchema/$defs/b/$dynamicAnchor JSON Schema 2020-12 duplicate"}},
+	{policydecl.Tool, tool(`{"type":"object","properties":{"a":{"$schema":"http://json-schema.org/draft-07/schema#"},"b":{"$schema":"` + draft2020 + `"}}}`), []string{"/inputSchema/properties/a/$schema JSON Schema 2020-12 unknown-token"}},
+	{policydecl.Tool, tool(`{"type":"object","properties":{"a":{"then":{"$ref":"#/properties/a"}}}}`), nil},
+	{policydecl.Tool, tool(`{"type":"object","properties":{"a":{"if":true,"else":{"$ref":"#/properties/a"}}}}`), []string{"/inputSchema/properties/a/else/$ref JSON Schema 2020-12 conflict"}},
+	{policydecl.Tool, tool(`{"type":"object","properties":{"a":{"minLength":1e999999}}}`), []string{"/inputSchema/properties/a/minLength JSON wrong-type"}},
+	{policydecl.Tool, tool(`{"type":"object","properties":{"a":{"multipleOf":1e-999999},"b":{"maximum":0.` + strings.Repeat("1", 300) + `}}}`), []string{"/inputSchema/properties/a/multipleOf JSON over-limit", "/inputSchema/properties/b/maximum JSON over-limit"}},
 	{policydecl.Tool, `{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"$ref":"https://evil.example/"}}`, []string{"/outputSchema/$ref JSON Schema 2020-12 unsupported"}},
 	{policydecl.Tool, tool(strings.Repeat(`{"type":"object","properties":{"a":`, 130) + `true` + strings.Repeat(`}}`, 130)), []string{"/inputSchema" + strings.Repeat("/properties/a", 127) + "/properties JSON over-limit"}},
 }
@@ -119,17 +126,51 @@ func TestValidateDeclarationSize(t *testing.T) {
 	if got := brief(policydecl.ValidateDeclaration(policydecl.Tool, big)); !slices.Equal(got, []string{" JSON over-limit"}) {
 		t.Errorf("%q", got)
 	}
-	// A chain of references as long as the text allows.
+	for name, row := range map[string]struct{ raw, want string }{
+		// A chain of references, which ends where it began.
+		"chain": {many(3900, `{"type":"object","$ref":"#/$defs/a0","$defs":{`, `"a%d":{"$ref":"#/$defs/a%d"}`, `,"a3900":{"$ref":"#/$defs/a0"}}}`),
+			"/inputSchema/$defs/a3900/$ref JSON Schema 2020-12 conflict"},
+		"subschemas":     {many(4001, `{"type":"object","properties":{`, `"a%d":{}`, `}}`), "/inputSchema JSON Schema 2020-12 over-limit"},
+		"anchors":        {many(3900, `{"type":"object","$defs":{`, `"a%d":{"$dynamicAnchor":"a%d"}`, `}}`), ""},
+		"values":         {many(60_000, `{"type":"object","enum":[`, `1`, `]}`), " MCP over-limit"},
+		"long names":     {many(5000, `{"type":"object","`+strings.Repeat("n", 4000)+`":[`, `{}`, `]}`), " MCP over-limit"},
+		"a long pattern": {`{"type":"object","properties":{"a":{"pattern":"[` + strings.Repeat(`\\pL`, 500_000) + `]"}}}`, ""},
+	} {
+		got := strings.Join(brief(policydecl.ValidateDeclaration(policydecl.Tool, []byte(tool(row.raw)))), ", ")
+		if got != row.want {
+			t.Errorf("%s: got %.300q, want %q", name, got, row.want)
+		}
+	}
+	// More mistakes than anybody reads are counted as one.
+	faults := policydecl.ValidateDeclaration(policydecl.Tool, []byte(tool(many(2000, `{"type":"object","properties":{`, `"a%d":3`, `}}`))))
+	if last := faults[len(faults)-1]; len(faults) != policydecl.MaxFaults || last.Reason != flowerrors.ReasonLimit || last.Pointer != "" {
+		t.Errorf("%d faults, the last of which is %v", len(faults), faults[len(faults)-1])
+	}
+}
+
+// many returns a text with n numbered parts.
+func many(n int, head, part, tail string) string {
 	var b strings.Builder
-	b.WriteString(`{"type":"object","$ref":"#/$defs/a0","$defs":{`)
-	const n = 20_000
+	b.WriteString(head)
 	for i := range n {
-		b.WriteString(`"a` + itoa(i) + `":{"$ref":"#/$defs/a` + itoa(i+1) + `"},`)
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		switch strings.Count(part, "%d") {
+		case 0:
+			b.WriteString(part)
+		case 1:
+			fmt.Fprintf(&b, part, i)
+		default:
+			next := i
+			if strings.Contains(part, "$ref") {
+				next++
+			}
+			fmt.Fprintf(&b, part, i, next)
+		}
 	}
-	b.WriteString(`"a` + itoa(n) + `":{"$ref":"#/$defs/a0"}}}`)
-	if got := brief(policydecl.ValidateDeclaration(policydecl.Tool, []byte(tool(b.String())))); !slices.Equal(got, []string{"/inputSchema/$defs/a20000/$ref JSON Schema 2020-12 conflict"}) {
-		t.Errorf("%q", got)
-	}
+	b.WriteString(tail)
+	return b.String()
 }
 
 // FuzzDeclarations compares the schemas of declarations with the Go code.
@@ -187,12 +228,17 @@ func compareDeclaration(t *testing.T, kind policydecl.TargetKind, raw []byte) {
 // of a schema.
 func sayable(f policydecl.Fault) bool {
 	switch {
+	case f.Reason == flowerrors.ReasonLimit && f.Rule != "P6":
+		return false
 	case f.Rule == "D1" && f.Reason == flowerrors.ReasonConflict:
 		return !strings.Contains(f.Detail, "differs")
 	case f.Pointer == "/uri" || f.Pointer == "/uriTemplate":
 		return f.Rule == policydecl.RuleMCP && f.Reason != flowerrors.ReasonURI
 	case f.Rule == policydecl.RuleSchema:
-		for _, text := range []string{"it leads ", "comes back to itself", "regular expression", "it is no URI"} {
+		if strings.HasSuffix(f.Pointer, "/$schema") {
+			return strings.Count(f.Pointer, "/") == 2
+		}
+		for _, text := range []string{"it leads ", "comes back to itself", "regular expression", "it is no URI", "calls itself the same", "too many subschemas"} {
 			if strings.Contains(f.Detail, text) {
 				return false
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"testing"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -82,5 +81,3 @@ func wantFaults(t testing.TB, err error, want ...string) {
 		t.Errorf("mistakes %q, want %q\n%v", got, want, err)
 	}
 }
-
-func itoa(i int) string { return strconv.Itoa(i) }

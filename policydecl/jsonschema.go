@@ -15,6 +15,9 @@ import (
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
 
+// MaxSubschemas is how many subschemas a schema of a declaration may have.
+const MaxSubschemas = 4000
+
 // dialect is the $schema of 2020-12, and metaPrefix what its meta-schemas begin with.
 const (
 	metaPrefix = "https://json-schema.org/draft/2020-12/"
@@ -38,11 +41,14 @@ func (r *report) schema(p *place, obj map[string]any) {
 	w.walk(p, obj, &resource{base: base})
 	w.follow()
 	w.circles()
+	if n := len(w.order); n > MaxSubschemas {
+		r.limit(p, RuleSchema, strconv.Itoa(n), MaxSubschemas, "the schema has too many subschemas", "describe less")
+	}
 	if len(r.faults) > before || r.anyUnder(p) {
 		return
 	}
 	for _, f := range schemaFaults(func() error { return compileSchema(obj) }) {
-		f.Hint = "correct the schema"
+		f.Detail, f.Hint = strings.ReplaceAll(f.Detail, schemaBase+"declaration", "schema"), "correct the schema"
 		r.add(p, RuleSchema, f.ConfigError)
 	}
 }
@@ -137,11 +143,7 @@ func (w *schemaWalk) walk(p *place, v any, res *resource) *schemaNode {
 	w.nodes[key] = node
 	w.order = append(w.order, node)
 	node.resource = w.enter(node, res)
-	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
-		if name, ok := obj[keyword].(string); ok {
-			node.resource.anchors[name] = node
-		}
-	}
+	w.names(node)
 	w.patterns(node)
 	for _, keyword := range slices.Sorted(maps.Keys(obj)) {
 		if k, ok := schemaKeywords[keyword]; ok {
@@ -149,6 +151,35 @@ func (w *schemaWalk) walk(p *place, v any, res *resource) *schemaNode {
 		}
 	}
 	return node
+}
+
+// names enters the anchors of node, and reports what two places call themselves, or a
+// part of the schema in another dialect.
+func (w *schemaWalk) names(node *schemaNode) {
+	anchors := node.resource.anchors
+	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
+		name, ok := node.obj[keyword].(string)
+		if !ok {
+			continue
+		}
+		if other := anchors[name]; other != nil && other != node {
+			w.twice(node.place.member(keyword), name)
+			continue
+		}
+		anchors[name] = node
+	}
+	if named, ok := node.obj["$schema"].(string); ok && node != w.order[0] && strings.TrimSuffix(named, "#") != dialect {
+		w.add(node.place.member("$schema"), RuleSchema, flowerrors.ConfigError{
+			Value: named, Reason: flowerrors.ReasonUnknownToken, Detail: otherDialect, Hint: otherDialectHint,
+		})
+	}
+}
+
+// twice reports a name within a schema that two places have.
+func (w *schemaWalk) twice(p *place, name string) {
+	w.add(p, RuleSchema, flowerrors.ConfigError{
+		Value: name, Reason: flowerrors.ReasonDuplicate, Detail: "another place in the schema calls itself the same", Hint: "rename one of the two",
+	})
 }
 
 // enter returns the resource that node belongs to: a new one if it has an $id, or is the
@@ -169,6 +200,9 @@ func (w *schemaWalk) enter(node *schemaNode, res *resource) *resource {
 	if !ok && res.root != nil {
 		return res
 	}
+	if ok && w.resources[base.String()] != nil {
+		w.twice(node.place.member("$id"), id)
+	}
 	own := &resource{base: base, root: node.obj, place: node.place, anchors: make(map[string]*schemaNode)}
 	w.resources[base.String()] = own
 	if ok && res.root == nil {
@@ -177,11 +211,17 @@ func (w *schemaWalk) enter(node *schemaNode, res *resource) *resource {
 	return own
 }
 
+// inert reports whether a keyword of a node does nothing: then and else do not without if.
+func (n *schemaNode) inert(keyword string) bool {
+	_, conditional := n.obj["if"]
+	return !conditional && (keyword == "then" || keyword == "else")
+}
+
 // children enters the subschemas under one keyword.
 func (w *schemaWalk) children(node *schemaNode, keyword string, many, inPlace bool) {
 	at := node.place.member(keyword)
 	enter := func(p *place, v any) {
-		if child := w.walk(p, v, node.resource); child != nil && inPlace {
+		if child := w.walk(p, v, node.resource); child != nil && inPlace && !node.inert(keyword) {
 			node.inPlace = append(node.inPlace, schemaEdge{p, child})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -34,6 +35,7 @@ func ParseLabel(raw []byte, lim Limits) Label {
 var (
 	errTrailing = errors.New("text after the JSON value")
 	errDepth    = errors.New("JSON nested too deep")
+	errNumber   = errors.New("a number that not every reader can hold")
 )
 
 // decode reads the one JSON value in raw into the types encoding/json uses, but for
@@ -74,7 +76,11 @@ func decodeValue(d *jsontext.Decoder, depth int) (any, error) {
 	case jsontext.KindString:
 		return tok.String(), nil
 	case jsontext.KindNumber:
-		return json.Number(tok.String()), nil
+		n := tok.String()
+		if _, err := strconv.ParseFloat(n, 64); err != nil {
+			return nil, errNumber // encoding/json does not read the rest either
+		}
+		return json.Number(n), nil
 	}
 	if depth == 0 {
 		return nil, errDepth

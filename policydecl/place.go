@@ -93,6 +93,12 @@ type report struct {
 
 // add reports a mistake at p. What e says of its path is replaced.
 func (r *report) add(p *place, rule string, e flowerrors.ConfigError) {
+	switch {
+	case len(r.faults) == MaxFaults:
+		return
+	case len(r.faults) == MaxFaults-1:
+		p, e = nil, flowerrors.ConfigError{Reason: flowerrors.ReasonLimit, Limit: MaxFaults, Detail: "there are more mistakes than are reported", Hint: "mend these first"}
+	}
 	e.Path = p.path()
 	r.faults = append(r.faults, Fault{Pointer: p.pointer(), Rule: rule, ConfigError: &e})
 }

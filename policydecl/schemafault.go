@@ -66,7 +66,7 @@ func leaves(faults []schemaFault, e *jsonschema.ValidationError) []schemaFault {
 }
 
 // alternatives makes one fault of a value that is none of several things, if all of them
-// concern the value itself.
+// concern the value itself: the one that comes nearest to what was meant.
 func alternatives(e *jsonschema.ValidationError) (schemaFault, bool) {
 	var causes []schemaFault
 	for _, cause := range e.Causes {
@@ -75,18 +75,17 @@ func alternatives(e *jsonschema.ValidationError) (schemaFault, bool) {
 	if len(causes) == 0 {
 		return schemaFault{}, false
 	}
-	var texts []string
-	f := schemaFault{e.InstanceLocation, causes[0].ConfigError}
-	for _, c := range causes {
+	var f *flowerrors.ConfigError
+	for i, c := range causes {
 		if !slices.Equal(c.at, e.InstanceLocation) {
 			return schemaFault{}, false
 		}
-		if !slices.Contains(texts, c.Detail) {
-			texts = append(texts, c.Detail)
+		// What allows values of the type that was written is what its author meant.
+		if f == nil || f.Reason == flowerrors.ReasonType && c.Reason != flowerrors.ReasonType {
+			f = &causes[i].ConfigError
 		}
 	}
-	f.Detail = strings.Join(texts, ", or ")
-	return f, true
+	return schemaFault{e.InstanceLocation, *f}, true
 }
 
 // schemaMistake says what is wrong in the terms of this package.

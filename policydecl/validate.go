@@ -11,8 +11,19 @@ import (
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
 
-// MaxDeclarationBytes is how large the JSON text of one declaration may be.
-const MaxDeclarationBytes = 4 << 20
+// The bounds of one declaration. A declaration over one of them is not looked at any
+// further, because it may be a stranger's, and looking at it would have no bound either.
+const (
+	// MaxDeclarationBytes is how large its JSON text may be.
+	MaxDeclarationBytes = 4 << 20
+	// MaxDeclarationValues is how many values it may hold, of all types together.
+	MaxDeclarationValues = 50_000
+	// MaxDeclarationNames is how long the JSON Pointers to all its values may be, all
+	// together in bytes.
+	MaxDeclarationNames = 16 << 20
+	// MaxFaults is how many mistakes of one text are reported.
+	MaxFaults = 100
+)
 
 // declarationDepth is how deep a declaration may nest. Schemas of tools are the deepest
 // part of it; the bound keeps readers that recurse within their stacks.
@@ -63,6 +74,8 @@ func (r *report) notJSON(err error, depth int) {
 		e.Reason, e.Detail, e.Hint = flowerrors.ReasonDuplicate, "the member is there more than once, and readers differ in which they take", "keep one of them"
 	case errors.Is(err, errDepth):
 		e.Reason, e.Limit, e.Detail, e.Hint = flowerrors.ReasonLimit, depth, "nested too deep", "nest less"
+	case errors.Is(err, errNumber):
+		e.Detail, e.Hint = errNumber.Error(), "write a smaller one"
 	case errors.Is(err, errTrailing):
 		e.Detail, e.Hint = errTrailing.Error(), "remove what follows the value"
 	}

@@ -44,6 +44,9 @@ func ValidateDeclaration(kind TargetKind, raw []byte) []Fault {
 		r.wrong(nil, RuleMCP, v, "a declaration is an object", "write an object with a name")
 		return r.faults
 	}
+	if r.bounds(obj); len(r.faults) > 0 {
+		return r.faults
+	}
 	governed := r.declaredPolicy(obj)
 	r.target(kind, obj, governed)
 	r.shape(kind, obj)
@@ -187,6 +190,11 @@ func (r *report) shape(kind TargetKind, obj map[string]any) {
 	}
 }
 
+const (
+	otherDialect     = "another dialect than 2020-12, which no client has to know"
+	otherDialectHint = "leave it out, and write the schema in 2020-12"
+)
+
 // say puts in plain words what a schema cannot know of itself.
 func (f *schemaFault) say(rule string) {
 	if rule != RuleSchema {
@@ -194,7 +202,7 @@ func (f *schemaFault) say(rule string) {
 	}
 	switch last := f.at[len(f.at)-1]; {
 	case len(f.at) == 2 && last == "$schema":
-		f.Detail, f.Hint = "another dialect than 2020-12, which no client has to know", "leave it out, and write the schema in 2020-12"
+		f.Detail, f.Hint = otherDialect, otherDialectHint
 	case last == "items" && strings.HasSuffix(f.Detail, "array"):
 		f.Hint = "write prefixItems, which is what 2020-12 calls a list of schemas for the first items"
 	}
