@@ -8,10 +8,21 @@
 //	flowgate explain -policy POLICY -label LABEL [-self URI]
 //	flowgate probe -url URL -tool NAME [-run]
 //	flowgate probe -tool NAME [-run] -stdio -- COMMAND ARGS...
+//	flowgate help [COMMAND]
+//	flowgate version
 //
-// Each takes -h, and -json for machines. The exit status is 0 if all is well, 1 if
-// there is something to mend, and 2 if the question could not be answered: wrong flags,
-// a file that cannot be read, a server that cannot be reached or does not answer.
+// The first three take -h, and -json for machines. The exit status is 0 if all is well,
+// 1 if there is something to mend, and 2 if the question could not be answered: wrong flags,
+// a file that cannot be read, a server that cannot be reached or does not answer. A file
+// cannot be read either if it is empty, is not JSON or does not show what it is, such as
+// {"hello":1}; what is recognised is judged, so that what is wrong with it is a 1.
+//
+// go run turns every failure into status 1. For scripts:
+//
+//	go install github.com/flowgate-mcp/flowgate/cmd/flowgate
+//
+// flowgate help COMMAND is flowgate COMMAND -h, and flowgate version says which version
+// this is.
 //
 // What a server or a file says reaches the terminal escaped (M3), and so it does in
 // JSON. A server is not trusted otherwise either: answers have a size, a number and a
@@ -46,16 +57,19 @@
 //	summary: {"entries", "own", "findings"}
 //
 // kind of an entry is tool, resource, template or prompt, and name is its URI or template
-// where it goes by one. source is own, server (its default) or draft (the draft's default).
+// where it goes by one. kind of a file is one of these or, for a list, the member that
+// holds it (tools, resources, resourceTemplates, prompts), or policy, label, violation,
+// initialize or capability. source is own, server (its default) or draft (the draft's default).
 // findings beside entries are about no entry. own counts policies of source own. error is
 // there with exit status 2, when a server was lost half-way.
 //
 // explain:
 //
-//	{"command", "policy": {"acceptFrom"}, "label": {"class", "complete"}, "self"?, "contributors",
+//	{"command", "policy": {"acceptFrom", "source"?}, "label": {"class", "complete"}, "self"?, "contributors",
 //	 "verdict", "error"?, "policyFindings": [F...], "labelFindings": [F...], "notes"}
 //	contributor: {"assurance", "principal"?, "publisher"?, "synthetic"?, "matched"?, "tokens": [{"token", "matches", "why"}...]}
 //
+// source is draft where the draft's default stands in for no policy or for what is none.
 // verdict is accepted or refused; error is the JSON-RPC error that the peer gets.
 //
 // probe:
@@ -63,7 +77,8 @@
 //	{"command", "target", "server", "tool", "policy": {"acceptFrom", "source"}, "requests", "verdict", "text", "notes"}
 //	request: {"name", "label", "expect", "outcome", "saw"?, "code"?, "status"?, "text"?, "rejected"?, "acceptFrom"?}
 //
-// verdict is enforced, stripped, altered, principals-missing, not-enforced, policy-differs,
+// server and policy are null if they could not be asked for, because params._meta is
+// stripped. verdict is enforced, stripped, altered, principals-missing, not-enforced, policy-differs,
 // other-refusal, no-policy, report-only, accepts-all or unclear. name is stranger, marked,
 // unlabelled, empty, incomplete, accepted or named; expect is refused or accepted; outcome
 // is not-sent, refused, result, tool-error, error or http; saw, of a stranger that was

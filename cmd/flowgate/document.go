@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -17,6 +18,7 @@ const (
 	kindLabel     = "label"
 	kindViolation = "violation"
 	kindServer    = "initialize" // the result of initialize or server/discover
+	kindFlow      = "capability" // capabilities.flow, or the capabilities around it
 )
 
 const kindNames = "tool, resource, template, prompt, policy, label or violation"
@@ -28,18 +30,29 @@ type document struct {
 	at   string // JSON Pointer from the root of the file to raw
 	raw  []byte
 
+	frame  frame              // for a part of a message
+	judged bool               // all that is wrong is known already
 	faults []policydecl.Fault // found on the way
 }
 
+// frame is what has to be put around a part of a message to make it one, and the
+// pointer to the part in it.
+type frame struct{ before, after, at string }
+
+// errUnrecognised is for a text of which the program cannot tell what it is, any other
+// error of recognise for one that cannot be read. What is recognised is judged, and what
+// is wrong with it is a finding; that is the line between the exit statuses 2 and 1.
 var errUnrecognised = errors.New("cannot tell what this is")
 
 // recognise finds out what a file holds by its members, and takes off what is around
-// it: a JSON-RPC response, an error object. kind may be empty. A text that is no JSON is
-// a document with a fault; the error is for one that could be several things.
+// it: a JSON-RPC response, an error object, a request around a label. kind may be empty.
 func recognise(raw []byte, kind string) (document, error) {
 	d := document{kind: kind, raw: raw}
+	if err := readable(raw); err != nil {
+		return d, err
+	}
 	obj, err := inspect.ReadObject(raw)
-	if err == nil && obj.Has("jsonrpc") {
+	if err == nil && obj.Has("jsonrpc") && !obj.Has("method") {
 		d.faults = obj.Duplicates()
 		if err := d.unwrap(obj); err != nil {
 			return d, err
@@ -47,20 +60,41 @@ func recognise(raw []byte, kind string) (document, error) {
 		obj, err = inspect.ReadObject(d.raw)
 	}
 	if err != nil {
-		if d.kind == "" {
-			d.faults = append(d.faults, policydecl.Fault{Pointer: d.at, Rule: policydecl.RuleJSON, ConfigError: &flowerrors.ConfigError{
-				Value: string(d.raw), Reason: flowerrors.ReasonType, Detail: err.Error(), Hint: "validate a declaration, a list, a policy, a label or a violation",
-			}})
-		}
-		return d, nil // with a kind, its validator says what is wrong
+		return d, d.noObject()
 	}
 	if err := d.classify(obj); err != nil {
 		return d, err
 	}
-	if d.kind == kindViolation {
-		d.payload(obj)
-	}
+	d.descend(obj)
 	return d, nil
+}
+
+// descend goes to the part that the kind is about.
+func (d *document) descend(obj inspect.Object) {
+	switch d.kind {
+	case kindViolation:
+		d.payload(obj)
+	case kindPolicy:
+		if !obj.Has(memberAcceptFrom) {
+			d.follow(obj, policyWays)
+		}
+	case kindLabel:
+		if !obj.Has(memberContributors) {
+			d.follow(obj, labelWays)
+		}
+	case kindFlow:
+		const capabilities, flow = "/capabilities", "/" + policydecl.CapabilityMember
+		d.frame = frame{`{"capabilities":`, `}`, capabilities}
+		if isFlow(obj) {
+			d.frame = frame{`{"capabilities":{"` + policydecl.CapabilityMember + `":`, `}}`, capabilities + flow}
+		}
+	}
+}
+
+// isFlow reports whether an object is the capability itself.
+func isFlow(obj inspect.Object) bool {
+	kind := obj.Get("policy").Kind()
+	return kind == 't' || kind == 'f'
 }
 
 // unwrap takes off a JSON-RPC response.
@@ -74,7 +108,7 @@ func (d *document) unwrap(obj inspect.Object) error {
 	case failure != nil:
 		d.at, d.raw = "/error", failure
 	default:
-		return fmt.Errorf("%w: a JSON-RPC message, but no response; validate the answer of a server", errUnrecognised)
+		return fmt.Errorf("%w: a JSON-RPC message without a result or an error", errUnrecognised)
 	}
 	return nil
 }
@@ -87,18 +121,24 @@ var telling = []struct {
 	{"capabilities", kindServer, false},
 	{"rejected", kindViolation, false},
 	{flowerrors.ViolationKey, kindViolation, false},
-	{"acceptFrom", kindPolicy, false},
-	{"contributors", kindLabel, false},
+	{memberAcceptFrom, kindPolicy, false},
+	{memberContributors, kindLabel, false},
 	{"inputSchema", "tool", false},
 	{"outputSchema", "tool", false},
 	{"uriTemplate", "template", false},
-	{"uri", "resource", false},
+	{policydecl.CapabilityMember, kindFlow, false},
 	{"tools", "tool", true},
 	{"resources", "resource", true},
 	{"resourceTemplates", "template", true},
 	{"prompts", "prompt", true},
+	{labelled, kindLabel, false},
+	{"uri", "resource", false},
 	{"code", kindViolation, false}, // an error object
 }
+
+// labelled stands among the telling members for what a request has a label in. Its other
+// members could be those of a declaration.
+const labelled = ""
 
 // classify finds out the kind, unless it was given, and whether it is a list.
 func (d *document) classify(obj inspect.Object) error {
@@ -110,14 +150,22 @@ func (d *document) classify(obj inspect.Object) error {
 		return nil
 	}
 	for _, t := range telling {
-		if obj.Has(t.member) {
+		if t.member == labelled && wayIn(obj, labelWays) != nil || t.member != labelled && obj.Has(t.member) {
 			d.kind, d.list = t.kind, t.list
 			return nil
 		}
 	}
 	switch {
+	case obj.Has("jsonrpc"):
+		return fmt.Errorf("%w: a JSON-RPC request without an origin label; validate the answer of a server", errUnrecognised)
 	case obj.Has("name") && obj.Has("arguments"):
 		d.kind = "prompt"
+		return nil
+	case isFlow(obj):
+		d.kind = kindFlow
+		return nil
+	case !obj.Has("name") && wayIn(obj, policyWays) != nil:
+		d.kind = kindPolicy
 		return nil
 	case obj.Has("name"):
 		return fmt.Errorf("%w: with a name alone it may be a tool without inputSchema or a prompt; say -kind tool or -kind prompt", errUnrecognised)
@@ -157,7 +205,7 @@ func (d *document) payload(obj inspect.Object) {
 		d.step(flowerrors.ViolationKey, v)
 		return
 	}
-	d.kind = ""
+	d.judged = true
 	d.faults = append(d.faults, policydecl.Fault{Pointer: d.at, Rule: "X2", ConfigError: &flowerrors.ConfigError{
 		Reason: flowerrors.ReasonMissing, Detail: "no refusal by a flow policy: there is no " + flowerrors.ViolationKey + " in data",
 	}})
@@ -171,37 +219,42 @@ func (d *document) step(name string, v []byte) {
 // report validates the document. The pointers start at the root of the file.
 func (d *document) report(ctx context.Context) (*inspect.Report, error) {
 	r := &inspect.Report{}
-	faults := d.faults
-	switch d.kind {
-	case "": // what is wrong is known already
-	case kindPolicy:
-		faults = append(faults, d.under(policydecl.ValidatePolicy(d.raw))...)
-	case kindLabel:
-		faults = append(faults, d.under(policydecl.ValidateLabel(d.raw, policydecl.Limits{}))...)
-	case kindViolation:
-		faults = append(faults, d.under(policydecl.ValidateViolation(d.raw))...)
-	case kindServer:
-		_, found := inspect.ReadServer(d.raw)
-		faults = append(faults, d.under(found)...)
-	default:
-		target, _ := inspect.KindOf(d.kind)
-		if d.list {
-			if err := r.AddList(ctx, target, d.raw); err != nil {
-				return r, err
-			}
-		} else {
-			r.AddDeclaration(target, d.raw)
+	var faults []policydecl.Fault
+	raw := d.raw
+	if d.frame.at != "" {
+		raw = slices.Concat([]byte(d.frame.before), raw, []byte(d.frame.after))
+	}
+	switch target, declaration := inspect.KindOf(d.kind); {
+	case d.judged:
+	case d.kind == kindPolicy:
+		faults = policydecl.ValidatePolicy(raw)
+	case d.kind == kindLabel:
+		faults = policydecl.ValidateLabel(raw, policydecl.Limits{})
+	case d.kind == kindViolation:
+		faults = policydecl.ValidateViolation(raw)
+	case d.kind == kindServer, d.kind == kindFlow:
+		_, faults = inspect.ReadServer(raw)
+	case declaration && d.list:
+		if err := r.AddList(ctx, target, raw); err != nil {
+			return r, err
 		}
+	case declaration:
+		r.AddDeclaration(target, raw)
 	}
 	for i := range r.Other {
-		r.Other[i].Pointer = d.at + r.Other[i].Pointer
+		r.Other[i].Pointer = d.fromRoot(r.Other[i].Pointer)
+	}
+	for _, f := range d.faults {
+		r.Other = append(r.Other, inspect.Finding{Fault: f})
 	}
 	for _, f := range faults {
+		f.Pointer = d.fromRoot(f.Pointer)
 		r.Other = append(r.Other, inspect.Finding{Fault: f})
 	}
 	return r, nil
 }
 
-func (d *document) under(faults []policydecl.Fault) []policydecl.Fault {
-	return inspect.Under(d.at, faults)
+// fromRoot turns a pointer into what was validated into one from the root of the file.
+func (d *document) fromRoot(pointer string) string {
+	return d.at + strings.TrimPrefix(pointer, d.frame.at)
 }

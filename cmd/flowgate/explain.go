@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
-	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -19,9 +17,11 @@ Says for each contributor of an origin label which token of a flow policy accept
 it or, if none does, why each does not; then the verdict and, if it is a refusal,
 what the peer gets. Mistakes in the policy or the label are reported too.
 
-POLICY is JSON, tokens with commas between (self,user), or @FILE; null is no policy,
-for which the draft's default stands in, and '' accepts nobody. LABEL is JSON, @FILE,
-or - for standard input; null or '' is no label.
+POLICY is JSON, or tokens with commas or spaces between (self,user), also in brackets
+as a log shows them ([self user]), or @FILE; null is no policy, for which the draft's
+default stands in, and '' accepts nobody. A declaration with a flowPolicy, or what
+announces a default, will do too. LABEL is JSON, @FILE, or - for standard input; null
+or '' is no label. A request with a label, its params or their _meta will do too.
 
 Vendor tokens such as com.example.tier:gold are decided by a matcher in the server.
 explain has none, so here they match nothing.
@@ -31,8 +31,8 @@ Exit status: 0 accepted, 1 refused or mistakes found, 2 wrong flags or unreadabl
 Flags:
 `
 
-// placeholderSelf stands for the server's URI where it does not matter.
-const placeholderSelf = "https://self.invalid/"
+// tokenSelf is the token that stands for the server itself.
+const tokenSelf = "self"
 
 // explainJSON is what explain -json prints.
 type explainJSON struct {
@@ -80,6 +80,8 @@ type explanation struct {
 	decision     policydecl.Decision
 	policyFaults []policydecl.Fault
 	labelFaults  []policydecl.Fault
+	byDefault    bool     // the draft's default stands in for the policy
+	first        []string // notes on what was read, shown before what follows from it
 	notes        []string
 }
 
@@ -87,7 +89,7 @@ func (a *app) explain(ctx context.Context, args []string) (int, error) {
 	fs := a.flags("explain", explainUsage)
 	given := false
 	var policyText string
-	fs.Func("policy", "the `policy`: JSON, tokens with commas between, or @FILE", func(s string) error {
+	fs.Func("policy", "the `policy`: JSON, tokens with commas or spaces between, or @FILE", func(s string) error {
 		policyText, given = s, true
 		return nil
 	})
@@ -125,76 +127,50 @@ func (a *app) explain(ctx context.Context, args []string) (int, error) {
 // explain evaluates a label under a policy and keeps the reasons.
 func explain(ctx context.Context, policyText, labelText []byte, self string) (*explanation, error) {
 	e := &explanation{self: self}
-	var err error
-	if e.policy, e.policyFaults, err = readPolicyArgument(policyText); err != nil {
+	if err := e.readPolicy(policyText); err != nil {
 		return nil, err
-	}
-	if len(e.policyFaults) > 0 {
-		e.notes = append(e.notes, "a server would not start with this policy; it is applied here as a host reads it")
 	}
 	uri := self
 	if uri == "" {
-		uri = placeholderSelf
-		for _, token := range e.policy.Tokens() {
-			if token == "self" {
-				return nil, errors.New("-self is missing: the policy accepts self, which stands for the server's own URI")
-			}
-		}
+		// Nobody's: a label that names it must not match self.
+		uri = "https://" + randomNonce() + ".self.invalid/"
 	}
 	set, err := policydecl.Compile(policydecl.Config{URI: uri})
 	if err != nil {
 		return nil, fmt.Errorf("-self: %w", err)
 	}
-	if len(labelText) > 0 && string(labelText) != "null" {
-		e.labelFaults = policydecl.ValidateLabel(labelText, policydecl.Limits{})
-		e.label = policydecl.ParseLabel(labelText, policydecl.Limits{})
+	e.readLabel(labelText)
+	if self == "" && slices.Contains(e.policy.Tokens(), tokenSelf) {
+		e.notes = append(e.notes, "self is the server's own URI, which is unknown without -self, so it matches nothing here")
 	}
 	for _, token := range vendorTokens(set, e.policy) {
 		e.notes = append(e.notes, "explain has no matcher for "+clean(token, 80)+", so it matches nothing here; the server's may decide otherwise")
 	}
 	e.contributors = set.Explain(ctx, &e.label, e.policy)
+	e.comment()
 	e.decision = set.Decide(ctx, &e.label, e.policy)
 	return e, ctx.Err()
 }
 
-// readPolicyArgument reads the policy as a host does and reports what its author would
-// be told (P6).
-func readPolicyArgument(text []byte) (policydecl.Policy, []policydecl.Fault, error) {
-	text = bytes.TrimSpace(text)
-	switch {
-	case string(text) == "null":
-		return policydecl.Default(), nil, nil
-	case len(text) == 0:
-		return policydecl.AcceptFrom(), nil, nil
-	case !strings.ContainsRune(`{["`, rune(text[0])):
-		tokens := strings.Split(string(text), ",")
-		for i := range tokens {
-			tokens[i] = strings.TrimSpace(tokens[i])
-		}
-		var err error
-		if text, err = json.Marshal(map[string][]string{"acceptFrom": tokens}); err != nil {
-			return policydecl.Policy{}, nil, err
-		}
-	}
-	faults := policydecl.ValidatePolicy(text)
-	var v any
-	if json.Unmarshal(text, &v) != nil {
-		v = "" // no policy at all, so the default stands in, with the fault beside it
-	}
-	p, _ := policydecl.ReadPublished(v, policydecl.Policy{}) // ValidatePolicy has the faults
-	return p, faults, nil
-}
-
-// vendorTokens returns the tokens that are well formed but need a matcher (P3).
-func vendorTokens(set *policydecl.Set, p policydecl.Policy) []string {
-	var list []string
-	for _, token := range p.Tokens() {
-		one := policydecl.AcceptFrom(token)
-		if one.Err() == nil && set.Check(one) != nil {
-			list = append(list, token)
+// comment adds to the reasons what explain knows besides.
+func (e *explanation) comment() {
+	for i := range e.contributors {
+		x := &e.contributors[i]
+		for j := range x.Tried {
+			t := &x.Tried[j]
+			switch publisher, ok := strings.CutPrefix(t.Token, "publisher:"); {
+			case t.Matches:
+			case t.Token == tokenSelf && e.self == "":
+				t.Why = "unknown without -self"
+			case t.Token == tokenSelf:
+				t.Why += nearly(x.Contributor.Principal(), e.self)
+			case ok:
+				t.Why += nearly(x.Contributor.Publisher(), publisher)
+			default:
+				t.Why += nearly(x.Contributor.Principal(), t.Token)
+			}
 		}
 	}
-	return list
 }
 
 func (e *explanation) status() int {
@@ -202,125 +178,4 @@ func (e *explanation) status() int {
 		return statusFindings
 	}
 	return statusOK
-}
-
-// refusal is what the peer gets.
-func (e *explanation) refusal() []byte {
-	v := e.decision.Violation()
-	if v == nil {
-		return nil
-	}
-	return v.AppendError(nil, 0, flowerrors.DetailFull)
-}
-
-func (e *explanation) verdict() string {
-	if e.decision.Accepted() {
-		return "accepted"
-	}
-	return "refused"
-}
-
-func (e *explanation) json() explainJSON {
-	out := explainJSON{
-		Command: "explain", Policy: policyOf(e.policy, ""), Self: e.self,
-		Label:        labelJSON{e.label.Class().String(), e.label.Complete()},
-		Contributors: []contributorJSON{}, Verdict: e.verdict(), Error: e.refusal(),
-		PolicyFaults: faultsJSON(e.policyFaults), LabelFaults: faultsJSON(e.labelFaults), Notes: append([]string{}, e.notes...),
-	}
-	for _, x := range e.contributors {
-		c := contributorJSON{
-			Assurance: x.Contributor.Assurance().String(), Principal: x.Contributor.Principal(),
-			Publisher: x.Contributor.Publisher(), Synthetic: x.Synthetic, Matched: x.Matched(), Tokens: []triedJSON{},
-		}
-		for _, t := range x.Tried {
-			c.Tokens = append(c.Tokens, triedJSON{t.Token, t.Matches, t.Why})
-		}
-		out.Contributors = append(out.Contributors, c)
-	}
-	return out
-}
-
-// show prints the explanation for people.
-func (e *explanation) show(a *app) {
-	rows := [][]string{{"policy", tokens(e.policy)}, {"label", e.labelLine()}}
-	if e.self != "" {
-		rows = append(rows, []string{"self", clean(e.self, 200)})
-	}
-	table(a.stdout, rows)
-	fmt.Fprintln(a.stdout)
-	a.showFaults("The policy has mistakes:", e.policyFaults, 0)
-	a.showFaults("The label has mistakes:", e.labelFaults, 0)
-	for i, c := range e.contributors {
-		e.showContributor(a, i, &c)
-	}
-	for _, note := range e.notes {
-		fmt.Fprintf(a.stdout, "Note: %s.\n", note)
-	}
-	if e.decision.Accepted() {
-		fmt.Fprintln(a.stdout, a.paint(green, "Accepted: every contributor matches a token."))
-		return
-	}
-	fmt.Fprintln(a.stdout, a.paint(red, "Refused.")+" The peer gets")
-	fmt.Fprintf(a.stdout, "  %s\nand its model may be told no more than %q\n", asciiJSON(string(e.refusal())), flowerrors.ModelText)
-}
-
-func (e *explanation) labelLine() string {
-	switch e.label.Class() {
-	case policydecl.ClassAbsent:
-		return "none, which counts as one unverified contributor (L1)"
-	case policydecl.ClassMalformed:
-		return "malformed, which counts as one unverified contributor (L1, L2)"
-	case policydecl.ClassIncomplete:
-		return "incomplete, so an unverified contributor is added (L6)"
-	}
-	return "complete, with " + plural(e.label.Len(), "contributor", "contributors")
-}
-
-func (e *explanation) showContributor(a *app, i int, x *policydecl.Explanation) {
-	who := describe(x.Contributor)
-	if x.Synthetic {
-		who += " (stands for what the label leaves out)"
-	}
-	line := strconv.Itoa(i+1) + ". " + who + ": "
-	if token := x.Matched(); token != "" {
-		for _, t := range x.Tried {
-			if t.Matches {
-				fmt.Fprintf(a.stdout, "%s%s by %s: %s\n\n", line, a.paint(green, "accepted"), clean(token, 120), t.Why)
-				return
-			}
-		}
-	}
-	fmt.Fprintf(a.stdout, "%s%s\n", line, a.paint(red, "not accepted"))
-	shown := x.Tried[:min(len(x.Tried), maxShown)]
-	rows := make([][]string, 0, len(shown))
-	for _, t := range shown {
-		rows = append(rows, []string{"  ", clean(t.Token, 120), t.Why})
-	}
-	table(a.stdout, rows)
-	if len(x.Tried) > len(shown) {
-		fmt.Fprintf(a.stdout, "  and %d more tokens\n", len(x.Tried)-len(shown))
-	}
-	if len(x.Tried) == 0 {
-		fmt.Fprintln(a.stdout, "  the policy accepts nobody")
-	}
-	fmt.Fprintln(a.stdout)
-}
-
-// describe names a contributor for people.
-func describe(c policydecl.Contributor) string {
-	who := c.Assurance().String()
-	if p := c.Principal(); p != "" {
-		who += " " + clean(p, 120)
-	}
-	if p := c.Publisher(); p != "" {
-		who += ", publisher " + clean(p, 120)
-	}
-	principal, publisher := c.Unusable()
-	if principal != "" {
-		who += ", unusable principal " + principal
-	}
-	if publisher != "" {
-		who += ", unusable publisher " + publisher
-	}
-	return who
 }

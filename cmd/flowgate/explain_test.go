@@ -28,6 +28,9 @@ func TestExplain(t *testing.T) {
 		"faults":     {[]string{"-policy", `{"acceptFrom":["User","user"],"x":1}`, "-label", `{"contributors":[{"assurance":"user","principal":"not a uri\u001b[31m"}],"complete":true}`}, 1},
 		"unreadable": {[]string{"-policy", `{"acceptFrom":"user"}`, "-self", self, "-label", userLabel}, 1},
 		"no-json":    {[]string{"-policy", `{"acceptFrom":[`, "-self", self, "-label", `{"contributors`}, 1},
+		"array":      {[]string{"-policy", `["self","user"]`, "-label", userLabel}, 1},
+		"no-self":    {[]string{"-policy", "[self host]", "-label", userLabel}, 1},
+		"near":       {[]string{"-policy", "self", "-self", self, "-label", `{"params":{"_meta":{"io.modelcontextprotocol/flowOrigin":{"contributors":[{"principal":"` + self + `/","assurance":"verified"}],"complete":true}}}}`}, 1},
 		"unverified": {[]string{"-policy", "unverified"}, 0},
 	} {
 		r := flowgate(t, append([]string{"explain"}, tt.args...)...)

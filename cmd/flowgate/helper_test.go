@@ -170,7 +170,7 @@ func misbehave(mode string) {
 	}
 	switch mode {
 	case "exit":
-		fmt.Fprintln(os.Stderr, "out of \x1b[31mluck")
+		fmt.Fprintln(os.Stderr, "main.go:7: undefined: luck\nout of \x1b[31mluck\nexit status 1")
 		os.Exit(4)
 	case "silent":
 		_, _ = io.Copy(io.Discard, os.Stdin)

@@ -34,12 +34,11 @@ func (a *app) read(ctx context.Context, name string) ([]byte, error) {
 }
 
 func (a *app) readAll(name string) ([]byte, error) {
-	in, shown := a.stdin, "standard input"
+	in, what := a.stdin, shown(name)
 	if name != "-" {
-		shown = clean(name, 200)
 		f, err := os.Open(name)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read %s: %s", shown, cause(err))
+			return nil, fmt.Errorf("cannot read %s: %s", what, cause(err))
 		}
 		defer f.Close()
 		in = f
@@ -47,11 +46,19 @@ func (a *app) readAll(name string) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(in, maxInput+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("cannot read %s: %s", shown, cause(err))
+		return nil, fmt.Errorf("cannot read %s: %s", what, cause(err))
 	case len(raw) > maxInput:
-		return nil, fmt.Errorf("%s is larger than %d MiB, the limit", shown, maxInput>>20)
+		return nil, fmt.Errorf("%s is larger than %d MiB, the limit", what, maxInput>>20)
 	}
 	return raw, nil
+}
+
+// shown names a file in messages.
+func shown(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return clean(name, 200)
 }
 
 // cause leaves out what the message says already.
@@ -66,11 +73,16 @@ func cause(err error) string {
 // argument returns what a flag's value stands for: @FILE is the file's content, "-" is
 // standard input if that is allowed, and anything else itself.
 func (a *app) argument(ctx context.Context, value string, stdin bool) ([]byte, error) {
-	if name, ok := strings.CutPrefix(value, "@"); ok {
-		return a.read(ctx, name)
+	name, file := strings.CutPrefix(value, "@")
+	if !file && (value != "-" || !stdin) {
+		return []byte(value), nil
 	}
-	if value == "-" && stdin {
-		return a.read(ctx, "-")
+	raw, err := a.read(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	return []byte(value), nil
+	if err := mistaken(raw); err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", shown(name), err)
+	}
+	return raw, nil
 }

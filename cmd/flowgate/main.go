@@ -47,10 +47,13 @@ Commands:
   explain   say why a flow policy accepts or refuses an origin label
   probe     find out whether labels arrive at a server and are enforced
 
-flowgate COMMAND -h shows the flags of a command.
+flowgate COMMAND -h, or flowgate help COMMAND, shows the flags of a command, and
+flowgate version which version this is.
 
 Exit status: 0 all is well, 1 there is something to mend, 2 the question could
 not be answered (wrong flags, unreadable file, server out of reach or silent).
+go run turns every failure into status 1; for scripts:
+  go install github.com/flowgate-mcp/flowgate/cmd/flowgate
 `
 
 // errMisuse marks a mistake on the command line that has been explained already.
@@ -62,6 +65,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return statusMisuse
 	}
 	name, args := args[0], args[1:]
+	if name == "help" && len(args) > 0 {
+		name, args = args[0], []string{"-h"}
+	}
 	var command func(context.Context, []string) (int, error)
 	switch name {
 	case "validate":
@@ -73,8 +79,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(a.stdout, usage)
 		return statusOK
+	case "version", "-version", "--version":
+		fmt.Fprintln(a.stdout, versionLine())
+		return statusOK
 	default:
-		fmt.Fprintf(a.stderr, "flowgate: there is no command %s; use validate, explain or probe\n", quoted(name, 40))
+		fmt.Fprintf(a.stderr, "flowgate: there is no command %s; use validate, explain, probe, help or version\n", quoted(name, 40))
 		return statusMisuse
 	}
 	status, err := command(ctx, args)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,11 +23,29 @@ func TestHelp(t *testing.T) {
 		if r.err != "" {
 			t.Errorf("on standard error: %s", r.err)
 		}
+		if other := flowgate(t, "help", command); other.out != r.out || other.status != 0 {
+			t.Errorf("help %s: status %d\n%s", command, other.status, other.out)
+		}
 	}
 	for _, args := range [][]string{{"help"}, {"-h"}, {"--help"}} {
 		if r := flowgate(t, args...); r.status != 0 || r.out != usage {
 			t.Errorf("%q: %+v", args, r)
 		}
+	}
+	for _, text := range []string{"go run turns every failure into status 1", "go install github.com/flowgate-mcp/flowgate/cmd/flowgate\n"} {
+		if !strings.Contains(usage, text) {
+			t.Errorf("no %q in the usage", text)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, arg := range []string{"version", "-version", "--version"} {
+		flowgate(t, arg).wants(t, 0, "flowgate "+version()+" (", runtime.Version())
+	}
+	info := &debug.BuildInfo{GoVersion: "go1", Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}, {Key: "GOOS", Value: "x"}}}
+	if got := described(info); got != " (revision abc, modified, go1)" || described(nil) != "" {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -55,7 +75,12 @@ func TestMisuse(t *testing.T) {
 		{"validate -url x", `"x" does not lead to an HTTP server`},
 		{"validate -stdio /nonexistent/server", "cannot start the command: fork/exec /nonexistent/server: no such file or directory"},
 		{"explain", "-policy is missing"},
-		{"explain -policy self", "-self is missing"},
+		{"explain -policy user,", `token 2 of "user," is empty; leave out the comma`},
+		{"explain -policy ,user", `token 1 of ",user" is empty`},
+		{"explain -policy [user,]", `token 2 of "[user,]" is empty`},
+		{`explain -policy {"tools":[]}`, "-policy: this is a list; give one declaration of it"},
+		{`explain -policy {"jsonrpc":"2.0","id":1,"method":"x"}`, "-policy: cannot tell what this is"},
+		{"help nonsense", `there is no command "nonsense"; use validate, explain, probe, help or version`},
 		{"explain -policy self -self nowhere", `"nowhere"`},
 		{"explain -policy user x", `unexpected argument "x"`},
 		{"explain -policy @/nonexistent/p", "cannot read /nonexistent/p"},

@@ -96,16 +96,20 @@ func (a *app) probe(ctx context.Context, args []string) (int, error) {
 func (a *app) probeServer(ctx context.Context, p *probeFlags) (int, error) {
 	conn, err := a.dial(ctx, &p.target)
 	if err != nil {
-		return statusMisuse, err
+		return a.stripped(p, nil, err)
 	}
 	defer conn.Close()
 	// Only the tools matter here, and an odd prompt must not stand in the way.
-	r, err := inspect.RunTools(ctx, conn.Call, conn.Hello())
+	w := watched{Conn: conn}
+	r, err := inspect.RunTools(ctx, w.Call, conn.Hello())
 	if err != nil {
 		return statusMisuse, err
 	}
 	entry := r.Find(policydecl.Tool, p.tool)
-	if entry == nil {
+	switch {
+	case entry == nil && w.stripped != nil:
+		return a.stripped(p, describeServer(conn, r.Server), w.stripped)
+	case entry == nil:
 		return statusMisuse, noSuchTool(p.tool, r)
 	}
 	plan, err := newPlan(entry, &r.Server, p.self, a.nonce())
@@ -122,7 +126,13 @@ func (a *app) probeServer(ctx context.Context, p *probeFlags) (int, error) {
 		a.showProbe(o, false)
 		return statusMisuse, lost
 	}
-	if p.asJSON {
+	return a.concluded(o)
+}
+
+// concluded prints a probe that came to a conclusion.
+func (a *app) concluded(o *probed) (int, error) {
+	var err error
+	if o.flags.asJSON {
 		err = a.printJSON(o.json())
 	} else {
 		a.showProbe(o, true)
@@ -131,6 +141,18 @@ func (a *app) probeServer(ctx context.Context, p *probeFlags) (int, error) {
 		return statusOK, err
 	}
 	return statusFindings, err
+}
+
+// stripped is for a server that could not be asked: because params._meta does not arrive,
+// which answers the question, or for another reason.
+func (a *app) stripped(p *probeFlags, server *serverJSON, err error) (int, error) {
+	var denied *peer.StrippedError
+	if !errors.As(err, &denied) {
+		return statusMisuse, err
+	}
+	o := &probed{flags: p, server: server, plan: &plan{}, conclusion: &conclusion{}}
+	o.conclusion.denied(denied)
+	return a.concluded(o)
 }
 
 func randomNonce() string {

@@ -7,7 +7,7 @@ import (
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
-	"github.com/flowgate-mcp/flowgate/policydecl"
+	"github.com/flowgate-mcp/flowgate/internal/peer"
 )
 
 // verdict is what a probe concludes, for machines.
@@ -93,6 +93,8 @@ func (p *plan) conclude(run bool) *conclusion {
 	switch {
 	case !p.sends(run):
 		p.concludeUnsent(c)
+	case p.stripped() != nil:
+		c.denied(p.stripped())
 	case p.through() != nil:
 		p.concludeThrough(c)
 	case p.other() != nil:
@@ -101,86 +103,6 @@ func (p *plan) conclude(run bool) *conclusion {
 		p.concludeRefused(c)
 	}
 	return c
-}
-
-// concludeUnsent is for a probe that sent nothing.
-func (p *plan) concludeUnsent(c *conclusion) {
-	switch {
-	case !p.refusable():
-		c.verdict, c.text = acceptsAll, "The policy accepts every contributor, so there is nothing to enforce."
-	case p.reports:
-		c.verdict, c.text = reportOnly, "The server announces that it does not enforce its policy (\"policy\": false), so every request may run. Nothing was sent; -run sends all the same."
-	case !p.announced:
-		c.verdict, c.text = noPolicy, "The server publishes no flow policy, so no request is sure to be refused. Nothing was sent; -run sends all the same."
-		c.note("A gateway that drops what it does not know would hide the policy too.")
-	default:
-		c.verdict, c.text = unclear, "The policy has tokens that only the server can decide ("+clean(strings.Join(p.vendor, ", "), 120)+"), so no request is sure to be refused. Nothing was sent; -run sends all the same."
-	}
-}
-
-// through returns the first request that got through although the policy refuses it.
-func (p *plan) through() *shot {
-	for _, s := range p.shots {
-		if !s.accepted && s.gotThrough() {
-			return s
-		}
-	}
-	return nil
-}
-
-// other returns the first request that should have met the policy and met something else.
-func (p *plan) other() *shot {
-	for _, s := range p.shots {
-		if !s.accepted && (s.outcome == rpcError || s.outcome == httpError) {
-			return s
-		}
-	}
-	return nil
-}
-
-// concludeThrough is for a request that got through although it must not.
-func (p *plan) concludeThrough(c *conclusion) {
-	s := p.through()
-	how := "ran"
-	if s.outcome == toolError {
-		how = "got through to the tool, which answered with an error of its own"
-		c.note("If it was not the tool but a policy that answered so: a refusal is a JSON-RPC error, never a tool result (X1).")
-	}
-	c.verdict = notEnforced
-	c.text = fmt.Sprintf("The label is not enforced: a request that the policy refuses (%s) %s.", s.about, how)
-	var others []string
-	for _, o := range p.shots {
-		if o.outcome == refused {
-			others = append(others, o.about)
-		}
-	}
-	switch {
-	case !p.announced:
-		c.verdict, c.text = noPolicy, "The server publishes no flow policy and enforces none: a request that the draft's default policy refuses ("+s.about+") "+how+"."
-	case p.reports:
-		c.verdict, c.text = reportOnly, "The server announces that it does not enforce its policy, and so it is: a request that the policy refuses ("+s.about+") "+how+"."
-	case len(p.vendor) > 0:
-		c.verdict = unclear
-		c.note("A matcher of the server may have accepted it: %s.", clean(strings.Join(p.vendor, ", "), 120))
-	case p.accepts(policydecl.Label{}):
-		c.note("The policy accepts requests without a label, so a gateway that strips labels would look the same.")
-	case len(others) > 0:
-		c.note("Refused as it should be: %s.", strings.Join(others, "; "))
-	}
-}
-
-// concludeOther is for requests that something other than the policy refused.
-func (p *plan) concludeOther(c *conclusion) {
-	s := p.other()
-	c.verdict = otherRefusal
-	c.text = "Refused by something else than a flow policy: " + s.cameBack() + "."
-	if slices.ContainsFunc(p.shots, func(s *shot) bool { return s.outcome == refused }) {
-		c.text = "A flow policy refuses some requests, but not all met it. " + s.about + ": " + s.cameBack() + "."
-	}
-	c.note("The server's own refusals come first (G1): try arguments that the tool takes, or a token that may call it.")
-	if s.outcome == httpError {
-		c.note("HTTP status %d came without an MCP message, so it may come from a gateway.", s.status)
-	}
 }
 
 // concludeRefused is for a probe whose refusals all came from a flow policy.
@@ -198,7 +120,11 @@ func (p *plan) concludeRefused(c *conclusion) {
 	case seen == sawNothing:
 		c.strip()
 	case !ran && (seen == sawUnclear || seen == sawHidden):
-		c.verdict, c.text = unclear, "Every request was refused, but the refusals do not tell what the server saw. -run also sends a request that the policy accepts, which shows whether its label arrives."
+		c.verdict, c.text = unclear, "Every request was refused, but the refusals do not tell what the server saw."
+		if accepted != nil {
+			c.text += " -run also sends a request that the policy accepts, which shows whether its label arrives."
+		}
+		p.showMore(c, seen)
 	case seen != sawWhole && p.byName && !p.nameArrived():
 		c.verdict, c.text = noPrincipals, "The label arrives and is enforced, but no principal shows, and the policy goes by principals. Something on the way may strip them, or the server keeps them to itself (X4)."
 		c.note("-run with a principal that the policy accepts shows which: a URI token, or self with -self.")
@@ -221,9 +147,39 @@ func (p *plan) concludeTurned(c *conclusion, accepted *shot, seen sight) {
 		c.verdict, c.text = policyDiffers, "The label arrives, but a request that the published policy accepts is refused."
 	case seen == sawHidden:
 		c.verdict, c.text = unclear, "Every request is refused, also the one that the policy accepts: either no label arrives, or the server enforces another policy than it publishes. The refusals do not tell which."
+		p.showMore(c, seen)
+		c.note("Or probe the server past the gateway: if the request that the policy accepts runs there, no label arrives through it. The server's log, too, says how it read the label.")
 	default:
 		c.strip()
 	}
+}
+
+// showMore says how to go on where refusals name nobody.
+func (p *plan) showMore(c *conclusion, seen sight) {
+	if p.shot(shotAccepted) == nil && slices.Contains(p.policy.Tokens(), tokenSelf) {
+		c.note("With -self URI, the server's own URI, -run can send a request that the policy accepts; if it runs, its label arrives.")
+	}
+	if seen == sawHidden && p.keyOnly() {
+		c.note("The refusals show no more than that a policy refused, as a server may choose (X4). Let it show whom it refuses while you probe: flowgate's Config.Detail does that with flowerrors.DetailNoPrincipals or DetailFull.")
+	}
+}
+
+// keyOnly reports whether the refusals could be read and name nobody (X4).
+func (p *plan) keyOnly() bool {
+	for _, s := range p.shots {
+		if s.outcome == refused && (s.violation == nil || len(s.violation.Rejected) > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// denied is for a server that says that it did not get what was sent in params._meta.
+func (c *conclusion) denied(e *peer.StrippedError) {
+	text := e.Diagnosis()
+	c.verdict, c.text = stripped, strings.ToUpper(text[:1])+text[1:]+"."
+	c.note("%s.", e.RPCError)
+	c.note("Probe the server past the gateway to make sure.")
 }
 
 func (c *conclusion) strip() {

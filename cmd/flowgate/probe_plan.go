@@ -20,7 +20,8 @@ type plan struct {
 	set    *policydecl.Set
 	marker string // the principal that nobody else uses
 
-	announced bool     // the server publishes that it has a flow policy
+	served    bool     // the server announces that it has a flow policy (D2)
+	announced bool     // or at least the tool has one
 	reports   bool     // it says that it does not enforce it (D2)
 	vendor    []string // tokens that only the server can decide (P3)
 	sure      bool     // the requests that must be refused are refused for sure
@@ -54,6 +55,7 @@ type shot struct {
 	detail    string                // what came back, as sent
 	code      int64                 // of another error
 	status    int                   // of HTTP
+	stripped  *peer.StrippedError   // if the answer denies that params._meta arrived
 }
 
 // outcome says what came back for a request.
@@ -67,6 +69,9 @@ const (
 	rpcError  outcome = "error"      // another JSON-RPC error
 	httpError outcome = "http"       // no MCP answer at all
 )
+
+// placeholderSelf stands for the server's URI where it does not matter.
+const placeholderSelf = "https://self.invalid/"
 
 // gotThrough reports whether no policy stood in the way.
 func (s *shot) gotThrough() bool { return s.outcome == result || s.outcome == toolError }
@@ -83,7 +88,7 @@ func newPlan(tool *inspect.Entry, server *inspect.Server, self, nonce string) (*
 	}
 	p := &plan{
 		policy: tool.Policy, source: tool.Source, set: set, marker: "https://" + nonce + ".flowgate-probe.invalid/mcp",
-		announced: server.Announced || tool.Source == inspect.FromOwn, reports: server.Announced && !server.Enforces,
+		served: server.Announced, announced: server.Announced || tool.Source == inspect.FromOwn, reports: server.Announced && !server.Enforces,
 	}
 	p.vendor = vendorTokens(set, tool.Policy)
 	p.sure = p.announced && !p.reports && len(p.vendor) == 0
@@ -168,7 +173,7 @@ func (p *plan) named(self string, state policydecl.Assurance) []policydecl.Contr
 		switch publisher, ok := strings.CutPrefix(token, "publisher:"); {
 		case ok:
 			list = append(list, policydecl.NewContributor(p.marker, state, publisher))
-		case token == "self" && self != "":
+		case token == tokenSelf && self != "":
 			list = append(list, policydecl.NewContributor(self, state, ""))
 		default:
 			list = append(list, policydecl.NewContributor(token, state, ""))
@@ -260,10 +265,23 @@ func (s *shot) record(raw json.RawMessage, err error) error {
 		if v, flow, _ := flowerrors.ReadViolation(answer.Raw); flow {
 			s.outcome, s.violation = refused, v // nil if its detail is unusable
 		}
+		errors.As(err, &s.stripped)
 	case errors.As(err, &page):
 		s.outcome, s.status, s.detail = httpError, page.Status, page.Body
 	default:
 		return err
 	}
 	return nil
+}
+
+// vendorTokens returns the tokens that are well formed but need a matcher (P3).
+func vendorTokens(set *policydecl.Set, p policydecl.Policy) []string {
+	var list []string
+	for _, token := range p.Tokens() {
+		one := policydecl.AcceptFrom(token)
+		if one.Err() == nil && set.Check(one) != nil {
+			list = append(list, token)
+		}
+	}
+	return list
 }

@@ -11,8 +11,8 @@ import (
 // probed is everything a probe found out.
 type probed struct {
 	flags      *probeFlags
-	server     *serverJSON
-	plan       *plan
+	server     *serverJSON // nil if it could not be asked
+	plan       *plan       // empty if the tool could not be found
 	conclusion *conclusion
 }
 
@@ -20,9 +20,9 @@ type probed struct {
 type probeJSON struct {
 	Command  string      `json:"command"` // probe
 	Target   *targetJSON `json:"target"`
-	Server   *serverJSON `json:"server"`
+	Server   *serverJSON `json:"server"` // null if it could not be asked
 	Tool     string      `json:"tool"`
-	Policy   policyJSON  `json:"policy"`
+	Policy   *policyJSON `json:"policy"` // null if it is not known
 	Requests []shotJSON  `json:"requests"`
 	Verdict  verdict     `json:"verdict"`
 	Text     string      `json:"text"`  // for people; the wording may change
@@ -47,8 +47,12 @@ type shotJSON struct {
 func (o *probed) json() probeJSON {
 	out := probeJSON{
 		Command: "probe", Target: o.flags.json(), Server: o.server, Tool: o.flags.tool,
-		Policy: policyOf(o.plan.policy, o.plan.source.String()), Requests: []shotJSON{},
-		Verdict: o.conclusion.verdict, Text: o.conclusion.text, Notes: append([]string{}, o.conclusion.notes...),
+		Requests: []shotJSON{},
+		Verdict:  o.conclusion.verdict, Text: o.conclusion.text, Notes: append([]string{}, o.conclusion.notes...),
+	}
+	if o.plan.set != nil {
+		policy := policyOf(o.plan.policy, o.plan.source.String())
+		out.Policy = &policy
 	}
 	for _, s := range o.plan.shots {
 		j := shotJSON{Name: s.name, Label: json.RawMessage("null"), Expect: "refused", Outcome: s.outcome, Code: s.code, Status: s.status}
@@ -81,10 +85,7 @@ func (a *app) showProbe(o *probed, finished bool) {
 		return // a probe that was cut short has no verdict
 	}
 	p := o.plan
-	source := map[string]string{"own": "its own", "server": "the server's default", "draft": "the draft's default"}[p.source.String()]
-	fmt.Fprintf(a.stdout, "server  %s %s at %s, protocol %s\ntool    %s\npolicy  %s (%s)\n\n",
-		clean(o.server.Name, 60), clean(o.server.Version, 30), &o.flags.target, o.server.ProtocolVersion,
-		clean(o.flags.tool, 80), tokens(p.policy), source)
+	o.showHead(a)
 	rows := [][]string{{"SENT", "EXPECTED", "CAME BACK"}}
 	for _, s := range p.shots {
 		if s.outcome == notSent {
@@ -115,6 +116,22 @@ func (a *app) showProbe(o *probed, finished bool) {
 	for _, n := range o.conclusion.notes {
 		fmt.Fprintf(a.stdout, "  %s\n", n)
 	}
+}
+
+// showHead prints what is known of the server and the tool.
+func (o *probed) showHead(a *app) {
+	if o.server == nil {
+		fmt.Fprintf(a.stdout, "server  %s\n", &o.flags.target)
+	} else {
+		fmt.Fprintf(a.stdout, "server  %s %s at %s, protocol %s\n",
+			clean(o.server.Name, 60), clean(o.server.Version, 30), &o.flags.target, o.server.ProtocolVersion)
+	}
+	fmt.Fprintf(a.stdout, "tool    %s\n", clean(o.flags.tool, 80))
+	if o.plan.set != nil {
+		source := map[string]string{"own": "its own", "server": "the server's default", "draft": "the draft's default"}[o.plan.source.String()]
+		fmt.Fprintf(a.stdout, "policy  %s (%s)\n", tokens(o.plan.policy), source)
+	}
+	fmt.Fprintln(a.stdout)
 }
 
 // cameBack says for people what answered a request.

@@ -121,8 +121,6 @@ func TestProbeNamesTheGateway(t *testing.T) {
 	r := flowgate(t, "probe", "-url", url, "-tool", "t")
 	r.wants(t, 1, "stripped: No label arrives", "such as a gateway, strips params._meta")
 	r.golden(t, "probe-stripped", url, "URL")
-	// In the stateless era a request without _meta is none, which ends the probe earlier.
-	flowgate(t, "probe", "-era", "2026-07-28", "-url", url, "-tool", "t").wants(t, 2, "server/discover was answered with error", "io.modelcontextprotocol/protocolVersion")
 }
 
 func TestProbeOtherServers(t *testing.T) {

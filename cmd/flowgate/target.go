@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -138,17 +138,30 @@ func (t *target) overdue(ctx context.Context, err error) error {
 	return err
 }
 
-// inspectAll lists and validates everything the server has.
-func inspectAll(ctx context.Context, c *peer.Conn) (*inspect.Report, error) {
-	return inspect.Run(ctx, c.Call, c.Hello())
+// watched is a connection that keeps the first answer that shows that params._meta is
+// deleted on the way. An inspection takes an answer for one of the server's own.
+type watched struct {
+	*peer.Conn
+	stripped *peer.StrippedError
 }
 
-// version is that of the module, as far as the build knows it.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
+// Call is that of the connection.
+func (w *watched) Call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	raw, err := w.Conn.Call(ctx, method, params)
+	if w.stripped == nil {
+		errors.As(err, &w.stripped)
 	}
-	return "(devel)"
+	return raw, err
+}
+
+// inspectAll lists and validates everything the server has.
+func inspectAll(ctx context.Context, c *peer.Conn) (*inspect.Report, error) {
+	w := watched{Conn: c}
+	r, err := inspect.Run(ctx, w.Call, c.Hello())
+	if err == nil && w.stripped != nil {
+		err = w.stripped
+	}
+	return r, err
 }
 
 // serverJSON is what a server says about itself.
@@ -206,4 +219,7 @@ func (a *app) fail(asJSON bool, command string, err error) (int, error) {
 	return statusMisuse, err
 }
 
-var _ inspect.AnswerError = (*peer.RPCError)(nil)
+var (
+	_ inspect.AnswerError = (*peer.RPCError)(nil)
+	_ inspect.AnswerError = (*peer.StrippedError)(nil)
+)

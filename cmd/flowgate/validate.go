@@ -20,14 +20,17 @@ Checks declarations and flow policies, and reports every mistake with where it i
 why it cannot stand and what to write instead.
 
 A FILE, or standard input (-), holds one declaration, the result of tools/list or
-another list, of initialize or server/discover, or a flow policy, an origin label,
-or a violation (an error object or its data). A JSON-RPC response around it is
-taken off. What it is shows by its members; -kind says so where it does not.
+another list, an array of declarations, the result of initialize or
+server/discover, the capability flow, or a flow policy, an origin label, or a
+violation (an error object or its data). What is around it is taken off: a JSON-RPC
+response, {"flowPolicy":...}, a request or its _meta around a label. What it is
+shows by its members; -kind says so where it does not.
 
 Of a running server, in any language, everything is listed and checked: what it
 announces, its tools, resources, templates and prompts.
 
-Exit status: 0 no findings, 1 findings, 2 the file or the server cannot be read.
+Exit status: 0 no findings, 1 findings, 2 the file or the server cannot be read: a
+file that is empty, is not JSON or does not show what it is, such as {"hello":1}.
 
 Flags:
 `
@@ -99,7 +102,7 @@ func (a *app) validateFile(ctx context.Context, name, kind string, asJSON bool) 
 	}
 	d, err := recognise(raw, kind)
 	if err != nil {
-		return a.fail(asJSON, "validate", err)
+		return a.fail(asJSON, "validate", fmt.Errorf("cannot read %s: %w", shown(name), err))
 	}
 	r, err := d.report(ctx)
 	if err != nil {
@@ -112,11 +115,7 @@ func (a *app) validateFile(ctx context.Context, name, kind string, asJSON bool) 
 	if asJSON {
 		return a.validated(r, out)
 	}
-	shown := out.Kind
-	if shown == "" {
-		shown = "unrecognised"
-	}
-	fmt.Fprintf(a.stdout, "file    %s\nholds   %s\n\n", clean(name, 200), shown)
+	fmt.Fprintf(a.stdout, "file    %s\nholds   %s\n\n", clean(name, 200), out.Kind)
 	return a.showReport(r)
 }
 
@@ -276,5 +275,5 @@ func shownPolicy(e *inspect.Entry) string {
 	case inspect.FromServer:
 		return "(the server's default)"
 	}
-	return "(none)"
+	return "(the draft's default)"
 }

@@ -70,7 +70,9 @@ func TestRecognition(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"result":{"tools":[7]}}`, "", 1, "tools[0] (no name)\n  (root): wrong-type"},
 		{`{"jsonrpc":"2.0","id":1,"result":{"tools":7}}`, "", 1, "  /result/tools: wrong-type"},
 		{`{"jsonrpc":"2.0","id":1,"result":{"tools":[]},"error":{}}`, "", 2, "a result or an error, not both"},
-		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "", 2, "but no response"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "", 2, "a JSON-RPC request without an origin label"},
+		{`{"jsonrpc":"2.0","id":1}`, "", 2, "a JSON-RPC message without a result or an error"},
+		{`{"jsonrpc":"2.0","id":1,"result":7}`, "", 2, "neither an object nor an array"},
 		{`{"jsonrpc":"2.0","id":1,"id":2,"result":{"tools":[]}}`, "", 1, "/id: duplicate"},
 		{`{"capabilities":{"flow":7}}`, "", 1, "/capabilities/flow: wrong-type"},
 		{`{"acceptFrom":["self"]}`, "", 0, "holds   policy\n"},
@@ -86,28 +88,38 @@ func TestRecognition(t *testing.T) {
 		{`{"code":-32602,"message":"m"}`, "", 1, "no refusal by a flow policy"},
 		{`{"code":-32602,"message":"m","data":7}`, "violation", 1, "/data: missing: no refusal by a flow policy"},
 		{`{}`, "", 2, "it has no members"},
-		{"{\"\x1b[31m\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1}", "", 1, "not valid JSON, at byte 2"},
+		{`{"hello":1}`, "", 2, "cannot read standard input: cannot tell what this is: it has the members hello; say with -kind"},
 		{`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1}`, "", 2, "it has the members a, b, c, d, e, ...; say with -kind"},
-		{`[]`, "", 1, "not a JSON object"},
+		{`7`, "", 2, "neither an object nor an array"},
+		{`7`, "tool", 1, "wrong-type"},
 		{`[]`, "policy", 1, "wrong-type"},
-		{`{"tools":[]`, "", 1, "not valid JSON"},
-		{``, "", 1, "it ends too early"},
-		{``, "tool", 1, "not one valid JSON value"},
-		{`{"tools":[]}{"tools":[]}`, "", 1, "something follows the JSON value"},
-		{strings.Repeat("[", 100_000), "", 1, "not a JSON object"},
-		{strings.Repeat(`{"tools":`, 100_000), "", 1, "not valid JSON"},
+
+		// What is not JSON cannot be read, whatever it was to be.
+		{"{\"\x1b[31m\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1}", "", 2, "not valid JSON, at byte 2"},
+		{`{"tools":[]`, "", 2, "cannot read standard input: not valid JSON"},
+		{``, "", 2, "cannot read standard input: it is empty"},
+		{" \n", "tool", 2, "it is empty"},
+		{`rubbish`, "policy", 2, "not valid JSON, at byte 0"},
+		{`{"tools":[]}{"tools":[]}`, "", 2, "something follows the JSON value"},
+		{strings.Repeat("[", 100_000), "", 2, "not valid JSON"},
+		{strings.Repeat(`{"tools":`, 100_000), "", 2, "not valid JSON"},
 		{"{\"contributors\":[{\"assurance\":\"\xff\"}]}", "", 1, "not one valid JSON value"},
 		{strings.Repeat(" ", maxInput+1), "", 2, "standard input is larger than 16 MiB"},
 	} {
-		args := []string{"validate"}
-		if tt.kind != "" {
-			args = append(args, "-kind", tt.kind)
-		}
-		r := flowgateWith(t.Context(), t, tt.text, append(args, "-")...)
-		if t.Failed(); r.status != tt.status || !strings.Contains(r.out+r.err, tt.want) {
-			t.Errorf("%.200q %s: status %d, want %d and %q\n%.2000s%.2000s", tt.text, tt.kind, r.status, tt.status, tt.want, r.out, r.err)
-		}
+		validateText(t, tt.text, tt.kind).wants(t, tt.status, tt.want)
 	}
+}
+
+// validateText validates a text on standard input.
+func validateText(t *testing.T, text, kind string) ran {
+	t.Helper()
+	args := []string{"validate"}
+	if kind != "" {
+		args = append(args, "-kind", kind)
+	}
+	r := flowgateWith(t.Context(), t, text, append(args, "-")...)
+	r.args = append(r.args, text[:min(len(text), 200)])
+	return r
 }
 
 // What cannot be reached is said on both outputs when machines are listening.
@@ -152,8 +164,8 @@ func TestValidateOddCommands(t *testing.T) {
 		status int
 		want   string
 	}{
-		"exit":       {2, `the command ended (exit status 4) before it answered initialize; standard error ends with: "out of \x1b[31mluck"`},
-		"silent":     {2, "no answer to initialize within 300ms"},
+		"exit":       {2, "the command ended (exit status 4) before it answered initialize; standard error ends with:\n    main.go:7: undefined: luck\n    out of \\x1b[31mluck\n    exit status 1\n"},
+		"silent":     {2, "no answer to initialize within 300ms; a server that only speaks 2026-07-28 may need -era 2026-07-28; if the command has to compile or load first, raise -timeout, as in -timeout 2m\n"},
 		"banner":     {1, `"\x1b[2Jwelcome": a line that is no message`},
 		"dies later": {2, "tools/list: the command ended (exit status 0) before it answered tools/list"},
 	} {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -234,7 +233,8 @@ func (r *Report) add(k kind, raw []byte) {
 		e.Name, _ = obj.Text(k.name)
 		declared := obj.Get(policydecl.PolicyMember)
 		if declared == nil {
-			declared = obj.object("_meta").Get(policydecl.PolicyKey)
+			declared = obj.object(memberMeta).Get(policydecl.PolicyKey)
+			e.copied = declared != nil
 		}
 		if declared != nil {
 			if p, fallback := readPolicy(declared, e.Policy); !fallback {
@@ -262,40 +262,4 @@ func (r *Report) keep(e *Entry, faults []policydecl.Fault) {
 	}
 	r.kept += len(faults)
 	e.Faults = append(e.Faults, slices.Clip(faults)...)
-}
-
-// finish looks at what only the whole shows: a name that is listed twice (P6), and a
-// server that declares policies without announcing that it has any (D2).
-func (r *Report) finish() {
-	type target struct {
-		kind policydecl.TargetKind
-		name string
-	}
-	first := map[target]int{}
-	declares := ""
-	for i := range r.Entries {
-		e := &r.Entries[i]
-		if e.Source == FromOwn && declares == "" {
-			declares = e.Where()
-		}
-		if e.Name == "" {
-			continue // a fault already
-		}
-		t := target{e.Kind, e.Name}
-		j, twice := first[t]
-		if !twice {
-			first[t] = e.Index
-			continue
-		}
-		r.keep(e, []policydecl.Fault{fault(pointer(of(e.Kind).name), "P6", &flowerrors.ConfigError{
-			Value: e.Name, Reason: flowerrors.ReasonDuplicate,
-			Detail: e.Kind.String() + "[" + strconv.Itoa(j) + "] is the same " + Noun(e.Kind), Hint: "list each once",
-		})})
-	}
-	if declares != "" && r.Server.lists != nil && !r.Server.Announced {
-		r.note("initialize", fault(pointer(memberCapabilities, policydecl.CapabilityMember), "D2", &flowerrors.ConfigError{
-			Reason: flowerrors.ReasonMissing, Detail: declares + " declares a flow policy, but the server does not announce that it has any",
-			Hint: `announce {"policy":true} there`,
-		}))
-	}
 }

@@ -67,6 +67,7 @@ func tools(list ...string) string { return `{"tools":[` + strings.Join(list, ","
 
 func TestFindings(t *testing.T) {
 	const onlyTools = `{"capabilities":{"tools":{},"flow":{"policy":true}}}`
+	const mirror = `,"_meta":{"io.modelcontextprotocol/flowPolicy":{"acceptFrom":["user"]}}`
 	tests := map[string]struct {
 		hello string
 		tools string
@@ -87,8 +88,14 @@ func TestFindings(t *testing.T) {
 		"token":               {onlyTools, tools(tool("a", `,"flowPolicy":{"acceptFrom":["User"]}`)), []string{`tools["a"] /flowPolicy/acceptFrom/0 P1 unknown-token`}},
 		"mirror differs": {onlyTools, tools(tool("a", `,"flowPolicy":{"acceptFrom":["user"]},"_meta":{"io.modelcontextprotocol/flowPolicy":{"acceptFrom":["host"]}}`)),
 			[]string{`tools["a"] /_meta/io.modelcontextprotocol~1flowPolicy D1 conflict`}},
-		"name twice":      {onlyTools, tools(tool("a", ""), tool("b", ""), tool("a", "")), []string{`tools["a"] /name P6 duplicate`}},
-		"not announced":   {`{"capabilities":{"tools":{}}}`, tools(tool("a", `,"flowPolicy":{"acceptFrom":["user"]}`)), []string{"initialize /capabilities/flow D2 missing"}},
+		"name twice":                       {onlyTools, tools(tool("a", ""), tool("b", ""), tool("a", "")), []string{`tools["a"] /name P6 duplicate`}},
+		"not announced":                    {`{"capabilities":{"tools":{}}}`, tools(tool("a", `,"flowPolicy":{"acceptFrom":["user"]}`)), []string{"initialize /capabilities/flow D2 missing"}},
+		"under _meta alone, not announced": {`{"capabilities":{"tools":{}}}`, tools(tool("a", mirror), tool("b", mirror), tool("c", "")), []string{"initialize /capabilities/flow D2 missing"}},
+		"under _meta alone, with a mistake": {`{"capabilities":{"tools":{}}}`, tools(tool("a", strings.Replace(mirror, "user", "User", 1))),
+			[]string{`tools["a"] /_meta/io.modelcontextprotocol~1flowPolicy/acceptFrom/0 P1 unknown-token`, "initialize /capabilities/flow D2 missing"}},
+		"under _meta alone, announced": {onlyTools, tools(tool("a", mirror)), []string{`tools["a"] /_meta/io.modelcontextprotocol~1flowPolicy D1 conflict`}},
+		"under _meta alone, beside one that is not": {`{"capabilities":{"tools":{}}}`, tools(tool("a", mirror), tool("b", `,"flowPolicy":{"acceptFrom":["user"]}`)),
+			[]string{`tools["a"] /_meta/io.modelcontextprotocol~1flowPolicy D1 conflict`, "initialize /capabilities/flow D2 missing"}},
 		"announced null":  {`{"capabilities":{"tools":null}}`, `must not be asked for`, nil},
 		"hello":           {`7`, ``, []string{"initialize  MCP wrong-type"}},
 		"no capabilities": {`{}`, ``, []string{"initialize /capabilities MCP missing"}},
@@ -262,8 +269,9 @@ func TestHostileEntries(t *testing.T) {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
-	if e := r.Find(policydecl.Tool, "many"); e.More != 2*inspect.MaxFaults {
-		t.Errorf("%d more", e.More)
+	// The validator has a bound of its own, so there may be none left to count.
+	if e := r.Find(policydecl.Tool, "many"); len(e.Faults) != inspect.MaxFaults || e.More > 2*inspect.MaxFaults {
+		t.Errorf("%d and %d more", len(e.Faults), e.More)
 	}
 	deeper := run(t, `{"capabilities":{"tools":{}}}`, answers{"tools/list": strings.Repeat("[", 20_000)})
 	if got := findings(deeper); len(got) != 1 {
@@ -291,6 +299,17 @@ func TestManyFindingsAreBounded(t *testing.T) {
 	r = run(t, `{"capabilities":{"tools":{}}}`, answers{"tools/list": `{` + names + `"tools":[]}`})
 	if len(r.Other) != inspect.MaxOther {
 		t.Errorf("%d findings", len(r.Other))
+	}
+}
+
+// A list without a server has no gate that could be missing, so each copy is a mistake.
+func TestCopiesInAFile(t *testing.T) {
+	r := &inspect.Report{}
+	if err := r.AddList(t.Context(), policydecl.Tool, []byte(tools(tool("a", `,"_meta":{"io.modelcontextprotocol/flowPolicy":{"acceptFrom":["user"]}}`)))); err != nil {
+		t.Fatal(err)
+	}
+	if got := findings(r); !slices.Equal(got, []string{`tools["a"] /_meta/io.modelcontextprotocol~1flowPolicy D1 conflict`}) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -56,6 +56,23 @@ func ReadObject(raw []byte) (Object, error) {
 	return obj, end(d)
 }
 
+// Check reports what keeps a text from being one JSON value, in words fit for people.
+// Names that occur twice and what is not UTF-8 are left to the validators, which know
+// the place.
+func Check(raw []byte) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), lenient...)
+	if _, err := d.ReadValue(); err != nil {
+		return syntaxError(err)
+	}
+	return nothingAfter(d)
+}
+
+// ReadArray returns the first values of a JSON array, at most limit.
+func ReadArray(raw []byte, limit int) ([]jsontext.Value, error) {
+	list, _, err := readArray(raw, limit)
+	return list, err
+}
+
 // readArray splits the text of one JSON array. It reads at most limit values and
 // reports whether there are more.
 func readArray(raw []byte, limit int) (list []jsontext.Value, more bool, err error) {
@@ -96,6 +113,10 @@ func end(d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); err != nil {
 		return syntaxError(err)
 	}
+	return nothingAfter(d)
+}
+
+func nothingAfter(d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return errors.New("something follows the JSON value, at byte " + strconv.FormatInt(d.InputOffset(), 10))
 	}

@@ -25,6 +25,25 @@ func TestReadObject(t *testing.T) {
 	}
 }
 
+func TestCheck(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":1,"a":2}`: "", ` [] `: "", `7`: "", "\"\xff\"": "",
+		``: "not valid JSON: it ends too early", `[`: "not valid JSON, at byte 1", `rubbish`: "not valid JSON, at byte 0",
+		`{} {}`: "something follows the JSON value, at byte 4", `{}x`: "something follows the JSON value, at byte 2",
+	} {
+		got := ""
+		if err := inspect.Check([]byte(text)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if list, err := inspect.ReadArray([]byte(`[1,[2],3]`), 2); err != nil || len(list) != 2 || string(list[1]) != "[2]" {
+		t.Errorf("%v %s", err, list)
+	}
+}
+
 // Where encoding/json sees an object, so does ReadObject, with the same values.
 func FuzzReadObject(f *testing.F) {
 	for _, seed := range []string{`{"a":1,"b":{"c":[true,null]}}`, `{"a":1,"a":2}`, "{\"\xff\":1}", `{"a":"\ud800"}`, ` {} `, `{"a":1}x`} {

@@ -29,6 +29,8 @@ type Entry struct {
 
 	// Raw is the declaration's text. It shares the memory of the answer.
 	Raw []byte
+
+	copied bool // it has a policy under _meta alone
 }
 
 // Source says where the policy of an [Entry] comes from.

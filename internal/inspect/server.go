@@ -31,6 +31,7 @@ const (
 	memberPolicy       = "policy"
 	memberDefault      = "default"
 	memberServerInfo   = "serverInfo"
+	memberMeta         = "_meta"
 	metaServerInfo     = "io.modelcontextprotocol/serverInfo"
 )
 
@@ -45,7 +46,7 @@ func ReadServer(hello []byte) (Server, []policydecl.Fault) {
 	faults := obj.Duplicates()
 	info := obj.object(memberServerInfo)
 	if info == nil {
-		info = obj.object("_meta").object(metaServerInfo)
+		info = obj.object(memberMeta).object(metaServerInfo)
 	}
 	s.Name, _ = info.Text("name")
 	s.Version, _ = info.Text("version")

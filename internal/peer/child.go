@@ -7,13 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 )
-
-// maxWords is how much is kept of what a child writes to standard error.
-const maxWords = 4 << 10
 
 // child is a server that runs as a child process, in a process group of its own.
 type child struct {
@@ -185,11 +181,7 @@ func (c *child) ended(method string) error {
 	case <-timer.C:
 	}
 	text := fmt.Sprintf("the command %s before it answered %s", how, method)
-	text += c.heard()
-	if words := strings.TrimSpace(c.words.String()); words != "" {
-		text += "; standard error ends with: " + Quote(lastLine(words), 200)
-	}
-	return errors.New(text)
+	return errors.New(text + c.heard() + c.words.said())
 }
 
 // heard says what came on standard output that is no message, if something did.
@@ -198,10 +190,6 @@ func (c *child) heard() string {
 		return ""
 	}
 	return "; a line on standard output is no message: " + Quote(c.noise, 120)
-}
-
-func lastLine(s string) string {
-	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
 // close lets the child end by itself, which the end of its input asks for, then asks
@@ -228,27 +216,4 @@ func (c *child) gone(d time.Duration) bool {
 	case <-timer.C:
 		return false
 	}
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-	max  int
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p[max(0, len(p)-t.max):]...)
-	if over := len(t.text) - t.max; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text)
 }

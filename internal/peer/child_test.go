@@ -201,7 +201,7 @@ func TestChildrenThatMisbehave(t *testing.T) {
 		timeout time.Duration
 		want    []string
 	}{
-		{"exit", 0, []string{"ended (exit status 3)", "before it answered initialize", `no \x1b[31mlicence\u202e`}},
+		{"exit", 0, []string{"ended (exit status 3)", "before it answered initialize", "; standard error ends with:\n    first\n    no \\x1b[31mlicence\\u202e"}},
 		{"close", 0, []string{"closed its standard output before it answered initialize"}},
 		{"silent", 100 * time.Millisecond, []string{"no answer to initialize within 100ms"}},
 		{"deaf", 100 * time.Millisecond, []string{"no answer to initialize within 100ms"}},

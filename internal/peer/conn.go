@@ -161,6 +161,7 @@ func (c *Conn) CallWith(ctx context.Context, method string, params map[string]an
 	result, err := m.outcome(method)
 	if answer := (*RPCError)(nil); errors.As(err, &answer) {
 		answer.Status = status
+		return nil, c.doubt(answer)
 	}
 	return result, err
 }
@@ -172,7 +173,7 @@ func (c *Conn) explain(ctx context.Context, method string, err error) error {
 	}
 	e := &TimeoutError{Method: method, After: c.cfg.Timeout.String()}
 	if child, ok := c.link.(*child); ok {
-		e.Hint = child.heard()
+		e.Hint, e.Said = child.heard(), child.words.said()
 	}
 	return e
 }

@@ -78,12 +78,13 @@ func (e *HTTPError) Error() string {
 type TimeoutError struct {
 	Method string
 	After  string // how long was waited
-	Hint   string // what was seen instead, fit for a terminal
+	Hint   string // what was seen instead, and what may help; fit for a terminal
+	Said   string // the end of a child's standard error, on lines of its own
 }
 
 // Error says what was waited for.
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("no answer to %s within %s%s", Escape(e.Method, 80), e.After, e.Hint)
+	return fmt.Sprintf("no answer to %s within %s%s%s", Escape(e.Method, 80), e.After, e.Hint, e.Said)
 }
 
 // sizeError says that a server sent too much.

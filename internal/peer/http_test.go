@@ -145,9 +145,9 @@ func TestTimeoutByTheClock(t *testing.T) {
 
 // A child that writes something else than messages is told by what it wrote.
 func TestTimeoutShowsNoise(t *testing.T) {
-	c := &Conn{cfg: Config{Timeout: time.Second}, link: &child{noise: "Listening\u202e"}}
+	c := &Conn{cfg: Config{Timeout: time.Second}, link: &child{noise: "Listening\u202e", words: said("loading \x1b[2J\n")}}
 	err := c.explain(t.Context(), "initialize", context.DeadlineExceeded)
-	if want := `no answer to initialize within 1s; a line on standard output is no message: "Listening\u202e"`; err.Error() != want {
+	if want := `no answer to initialize within 1s; a line on standard output is no message: "Listening\u202e"; standard error ends with:` + "\n    loading \\x1b[2J"; err.Error() != want {
 		t.Error(err)
 	}
 }

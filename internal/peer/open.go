@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -21,9 +22,6 @@ func (c *Conn) open(ctx context.Context) error {
 		return c.discover(ctx)
 	}
 	err := c.initialize(ctx)
-	if late := (*TimeoutError)(nil); errors.As(err, &late) {
-		late.Hint += "; a server that only speaks " + string(Stateless) + " may need -era " + string(Stateless)
-	}
 	if err == nil || !refusesHandshake(err) {
 		return err
 	}
@@ -46,10 +44,33 @@ func refusesHandshake(err error) bool {
 	return false
 }
 
+// greet sends the first request. What keeps a server from answering that one in time is
+// seldom what keeps it from answering a later one.
+func (c *Conn) greet(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
+	hello, err := c.Call(ctx, method, params)
+	if late := (*TimeoutError)(nil); errors.As(err, &late) {
+		if c.cfg.Era == Auto && c.era == Handshake {
+			late.Hint += "; a server that only speaks " + string(Stateless) + " may need -era " + string(Stateless)
+		}
+		if len(c.cfg.Command) > 0 {
+			late.Hint += "; if the command has to compile or load first, raise -timeout, as in -timeout " + more(c.cfg.Timeout)
+		}
+	}
+	return hello, err
+}
+
+// more is a timeout that is longer for certain, as the flag takes it.
+func more(than time.Duration) string {
+	if than < time.Minute {
+		return "2m"
+	}
+	return (2 * than).String()
+}
+
 // initialize greets a server of the earlier era.
 func (c *Conn) initialize(ctx context.Context) error {
 	c.era, c.version = Handshake, ""
-	hello, err := c.Call(ctx, string(mcp.MethodInitialize), map[string]any{
+	hello, err := c.greet(ctx, string(mcp.MethodInitialize), map[string]any{
 		"protocolVersion": string(Handshake),
 		"capabilities":    capabilities(),
 		"clientInfo":      c.info(),
@@ -91,6 +112,6 @@ func isDate(s string) bool {
 // discover greets a server of the stateless era.
 func (c *Conn) discover(ctx context.Context) (err error) {
 	c.era, c.version = Stateless, string(Stateless)
-	c.hello, err = c.Call(ctx, string(mcp.MethodServerDiscover), nil)
+	c.hello, err = c.greet(ctx, string(mcp.MethodServerDiscover), nil)
 	return err
 }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/peer"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// concludeUnsent is for a probe that sent nothing.
+func (p *plan) concludeUnsent(c *conclusion) {
+	switch {
+	case !p.refusable():
+		c.verdict, c.text = acceptsAll, "The policy accepts every contributor, so there is nothing to enforce."
+	case p.reports:
+		c.verdict, c.text = reportOnly, "The server announces that it does not enforce its policy (\"policy\": false), so every request may run. Nothing was sent; -run sends all the same."
+	case !p.announced:
+		c.verdict, c.text = noPolicy, "The server publishes no flow policy, so no request is sure to be refused. Nothing was sent; -run sends all the same."
+		c.note("A gateway that drops what it does not know would hide the policy too.")
+	default:
+		c.verdict, c.text = unclear, "The policy has tokens that only the server can decide ("+clean(strings.Join(p.vendor, ", "), 120)+"), so no request is sure to be refused. Nothing was sent; -run sends all the same."
+	}
+}
+
+// through returns the first request that got through although the policy refuses it.
+func (p *plan) through() *shot {
+	for _, s := range p.shots {
+		if !s.accepted && s.gotThrough() {
+			return s
+		}
+	}
+	return nil
+}
+
+// other returns the first request that should have met the policy and met something else.
+func (p *plan) other() *shot {
+	for _, s := range p.shots {
+		if !s.accepted && (s.outcome == rpcError || s.outcome == httpError) {
+			return s
+		}
+	}
+	return nil
+}
+
+// concludeThrough is for a request that got through although it must not.
+func (p *plan) concludeThrough(c *conclusion) {
+	s := p.through()
+	how := "ran"
+	if s.outcome == toolError {
+		how = "got through to the tool, which answered with an error of its own"
+		c.note("If it was not the tool but a policy that answered so: a refusal is a JSON-RPC error, never a tool result (X1).")
+	}
+	c.verdict = notEnforced
+	c.text = fmt.Sprintf("The label is not enforced: a request that the policy refuses (%s) %s; or something on the way replaces the label: probe past the gateway to tell.", s.about, how)
+	var others []string
+	for _, o := range p.shots {
+		if o.outcome == refused {
+			others = append(others, o.about)
+		}
+	}
+	switch {
+	case !p.announced:
+		c.verdict, c.text = noPolicy, "The server publishes no flow policy and enforces none: a request that the draft's default policy refuses ("+s.about+") "+how+"."
+	case p.reports:
+		c.verdict, c.text = reportOnly, "The server announces that it does not enforce its policy, and so it is: a request that the policy refuses ("+s.about+") "+how+"."
+	case len(p.vendor) > 0:
+		c.verdict = unclear
+		c.note("A matcher of the server may have accepted it: %s.", clean(strings.Join(p.vendor, ", "), 120))
+	case p.accepts(policydecl.Label{}):
+		c.note("The policy accepts requests without a label, so a gateway that strips labels would look the same.")
+	case !p.served:
+		c.note("The server declares the policy, but does not announce that it has any: it is not served through its gate, or the gate is off.")
+	case len(others) > 0:
+		c.note("Refused as it should be: %s.", strings.Join(others, "; "))
+	}
+}
+
+// concludeOther is for requests that something other than the policy refused.
+func (p *plan) concludeOther(c *conclusion) {
+	s := p.other()
+	c.verdict = otherRefusal
+	c.text = "Refused by something else than a flow policy: " + s.cameBack() + "."
+	if slices.ContainsFunc(p.shots, func(s *shot) bool { return s.outcome == refused }) {
+		c.text = "A flow policy refuses some requests, but not all met it. " + s.about + ": " + s.cameBack() + "."
+	}
+	if text := s.pastGate(); text != "" {
+		c.note("%s", text)
+		return
+	}
+	c.note("The server's own refusals come first (G1): try arguments that the tool takes, or a token that may call it.")
+	if s.outcome == httpError {
+		c.note("HTTP status %d came without an MCP message, so it may come from a gateway.", s.status)
+	}
+}
+
+// How a gate of this project answers a request that did not come in through it (G6). The
+// second text is that of a refusal whose code and key only the way out puts there (X2).
+const (
+	internalError  = -32603
+	gateNotInOrder = "The flow gate of this server is not in order"
+)
+
+// pastGate says what it means if such a gate answered, or nothing.
+func (s *shot) pastGate() string {
+	const past = "requests reach the server past its gate, as when the MCP server is served itself in place of the gate's handler"
+	switch {
+	case s.outcome != rpcError || s.code != internalError:
+	case s.detail == gateNotInOrder:
+		return "This is the flow gate of the server, which refuses what it cannot judge: " + past + ", or the gate is not set up as it must be. See the server's log."
+	case s.detail == flowerrors.Message:
+		return "This is a refusal by a flow gate, but without its code and its key (X2): " + past + ". See the server's log."
+	}
+	return ""
+}
+
+// stripped returns the first answer that says that params._meta did not arrive, or nil.
+func (p *plan) stripped() *peer.StrippedError {
+	for _, s := range p.shots {
+		if s.stripped != nil {
+			return s.stripped
+		}
+	}
+	return nil
+}
