@@ -40,6 +40,10 @@ func (e Explanation) Matched() string {
 // is slower than [Set.Decide], whose verdict it does not replace: that one accepts only
 // if every contributor matches a token, and refuses besides for a policy with mistakes
 // or where a matcher runs out of time.
+//
+// Matchers are asked for every token and contributor they could decide, each time with the
+// whole budget, so with many of them Explain can take long; it stops asking when ctx ends. It is
+// safe for concurrent use if they are.
 func (s *Set) Explain(ctx context.Context, l *Label, p Policy) []Explanation {
 	if l == nil {
 		l = &Label{}

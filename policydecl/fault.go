@@ -8,7 +8,8 @@ import (
 // what every [flowerrors.ConfigError] says, it tells where the mistake is as a JSON
 // Pointer and which rule it breaks.
 //
-// Pointer, Rule, Value, Reason, Limit and Path are for programs; the wording is not API.
+// Pointer, Rule, Value, Reason and Limit are for programs; the wording is not API. Path says
+// the same as Pointer, in the notation of configurations.
 type Fault struct {
 	// Pointer leads from the root of the text to the mistake (RFC 6901). It is empty
 	// if the mistake is the root.
@@ -36,10 +37,18 @@ func (f Fault) Error() string {
 	if at == "" {
 		at = "(root)"
 	}
-	e := *f.ConfigError
+	var e flowerrors.ConfigError
+	if f.ConfigError != nil {
+		e = *f.ConfigError
+	}
 	e.Path = at
 	return e.Error() + " [" + f.Rule + "]"
 }
 
-// Unwrap returns the [flowerrors.ConfigError], so that flowerrors.All finds it.
-func (f Fault) Unwrap() error { return f.ConfigError }
+// Unwrap returns the [flowerrors.ConfigError], so that flowerrors.All finds it, or nil if there is none.
+func (f Fault) Unwrap() error {
+	if f.ConfigError == nil {
+		return nil
+	}
+	return f.ConfigError
+}

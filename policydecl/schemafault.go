@@ -48,44 +48,39 @@ func schemaFaults(validate func() error) (faults []schemaFault) {
 	return faults
 }
 
-// leaves appends the faults below e that say something themselves.
+// leaves appends the faults below e that say something themselves. It enters each cause
+// once: alternatives can lie in alternatives, as deep as the text allows.
 func leaves(faults []schemaFault, e *jsonschema.ValidationError) []schemaFault {
-	switch e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf:
-		if f, ok := alternatives(e); ok {
-			return append(faults, f)
-		}
-	}
 	if len(e.Causes) == 0 {
 		return append(faults, schemaFault{e.InstanceLocation, schemaMistake(e.ErrorKind)})
 	}
+	from := len(faults)
 	for _, cause := range e.Causes {
 		faults = leaves(faults, cause)
+	}
+	switch e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		faults = append(faults[:from], nearest(e.InstanceLocation, faults[from:])...)
 	}
 	return faults
 }
 
-// alternatives makes one fault of a value that is none of several things, if all of them
-// concern the value itself: the one that comes nearest to what was meant.
-func alternatives(e *jsonschema.ValidationError) (schemaFault, bool) {
-	var causes []schemaFault
-	for _, cause := range e.Causes {
-		causes = leaves(causes, cause)
+// nearest returns, of the faults of a value at the given place that is none of several
+// things, those that come nearest to what was meant: what lies inside the value, or else one
+// about the value itself. What allows values of the type that was written is what its
+// author meant.
+func nearest(at []string, causes []schemaFault) []schemaFault {
+	here := func(f schemaFault) bool { return slices.Equal(f.at, at) }
+	if slices.ContainsFunc(causes, func(f schemaFault) bool { return !here(f) }) {
+		return slices.DeleteFunc(causes, func(f schemaFault) bool { return here(f) && f.Reason == flowerrors.ReasonType })
 	}
-	if len(causes) == 0 {
-		return schemaFault{}, false
-	}
-	var f *flowerrors.ConfigError
-	for i, c := range causes {
-		if !slices.Equal(c.at, e.InstanceLocation) {
-			return schemaFault{}, false
-		}
-		// What allows values of the type that was written is what its author meant.
-		if f == nil || f.Reason == flowerrors.ReasonType && c.Reason != flowerrors.ReasonType {
-			f = &causes[i].ConfigError
+	best := 0
+	for i, f := range causes {
+		if causes[best].Reason == flowerrors.ReasonType && f.Reason != flowerrors.ReasonType {
+			best = i
 		}
 	}
-	return schemaFault{e.InstanceLocation, *f}, true
+	return causes[best : best+1]
 }
 
 // schemaMistake says what is wrong in the terms of this package.

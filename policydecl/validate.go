@@ -31,7 +31,8 @@ const declarationDepth = 256
 
 // ValidatePolicy reports every mistake in the JSON text of a flow policy (P1, P6), or
 // nil if there is none. It finds what [ParsePolicy] finds, each at its place. null
-// is a mistake here: a declaration without a policy has no flowPolicy at all (P4).
+// is a mistake here: a declaration without a policy has no flowPolicy at all (P4). At
+// most [MaxFaults] are reported, of a text of at most [MaxPolicyBytes]. raw is not kept.
 func ValidatePolicy(raw []byte) []Fault {
 	v, r := readStrictly(raw, MaxPolicyBytes, declarationDepth)
 	if len(r.faults) == 0 {

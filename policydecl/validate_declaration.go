@@ -27,13 +27,16 @@ const (
 // [Template]. It looks at
 //
 //   - the flow policy, in flowPolicy and in its copy under _meta, which must be equal;
-//     a policy under _meta alone is a mistake, because a host reads flowPolicy
+//     a policy under _meta alone is a mistake, because a host that goes by the draft does not
+//     see it
 //   - whether requests can be told to concern the URI or template that has a policy (R2)
 //   - the shape that the Model Context Protocol asks for
 //   - a tool's schemas, which must be JSON Schema 2020-12, and whose references must lead
 //     to places inside them; nothing is fetched
 //
-// Faults come in the order in which they are listed above and have Pointers from the root of raw.
+// Faults come in the order in which they are listed above, at most [MaxFaults] of them, with
+// Pointers from the root of raw. A declaration over one of the bounds, such as
+// [MaxDeclarationBytes], is not looked at any further. raw is not kept.
 func ValidateDeclaration(kind TargetKind, raw []byte) []Fault {
 	v, r := readStrictly(raw, MaxDeclarationBytes, declarationDepth)
 	if len(r.faults) > 0 {
@@ -82,7 +85,7 @@ func (r *report) declaredPolicy(obj map[string]any) bool {
 	r.policy(at, mirror)
 	if !stated {
 		r.add(at, "D1", flowerrors.ConfigError{
-			Reason: flowerrors.ReasonConflict, Detail: "this is only a copy, and there is no flowPolicy, which is what a host reads", Hint: "show the same policy as flowPolicy beside the name",
+			Reason: flowerrors.ReasonConflict, Detail: "this is only a copy, and there is no flowPolicy for a host that goes by the draft", Hint: "show the same policy as flowPolicy beside the name",
 		})
 		return true
 	}

@@ -19,7 +19,8 @@ const (
 // there is none. It is stricter than [ParseLabel], which reads what it can and counts the rest
 // as unverified: here whatever would count as less than it was meant is a mistake. Of a
 // text without mistakes ParseLabel makes a label of class ok or incomplete, in
-// which every principal and publisher is usable.
+// which every principal and publisher is usable. At most [MaxFaults] are reported. raw is
+// not kept.
 func ValidateLabel(raw []byte, lim Limits) []Fault {
 	lim = lim.effective()
 	v, r := readStrictly(raw, lim.Bytes, lim.Depth)
@@ -124,22 +125,25 @@ func (r *report) principal(p *place, obj map[string]any, name, rule string, long
 // others reports what is wrong with the members that are not known (L7, L8). Whatever else
 // they hold is somebody's extension.
 func (r *report) others(p *place, obj map[string]any, known []string, lim Limits) {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(obj)) {
-		if slices.Contains(known, name) {
-			continue
-		}
+	names := r.strange(p, obj, known)
+	r.folded(p, names)
+	for _, name := range names {
+		r.extension(p.member(name), name, obj[name], lim)
+	}
+}
+
+// strange returns the names of the members that are not known, sorted, and reports those
+// that some readers take for a known one (L8).
+func (r *report) strange(p *place, obj map[string]any, known []string) []string {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(obj)), func(name string) bool { return slices.Contains(known, name) })
+	for _, name := range names {
 		if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) }); i >= 0 {
 			r.add(p.member(name), "L8", flowerrors.ConfigError{
 				Value: name, Reason: flowerrors.ReasonUnknownMember, Detail: "some readers take it for " + known[i], Hint: "write " + known[i],
 			})
 		}
-		names = append(names, name)
 	}
-	r.folded(p, names)
-	for _, name := range names {
-		r.extension(p.member(name), name, obj[name], lim)
-	}
+	return names
 }
 
 // folded reports names that differ only by letter case (L8).

@@ -89,6 +89,9 @@ var wireFaults = []struct {
 	{"violation", `{"rejected":[{"assurance":"user"},{"assurance":"user","x":1},{"assurance":"user","principal":"https://h"},{"assurance":"user","principal":"https://H/"}],"acceptFrom":[]}`, []string{
 		"/rejected/1 P7 duplicate", "/rejected/3 P7 duplicate",
 	}},
+	{"violation", `{"rejected":[{"assurance":"user","Principal":1}],"acceptFrom":[],"Rejected":[1],"acceptfrom":["user"]}`, []string{
+		"/rejected/0/Principal L8 unknown-member", "/Rejected L8 unknown-member", "/acceptfrom L8 unknown-member",
+	}},
 	{"violation", `{"rejected":[` + strings.Repeat("1,", 4096) + `1],"acceptFrom":[]}`, []string{"/rejected X2 over-limit"}},
 }
 
@@ -155,6 +158,9 @@ func TestFault(t *testing.T) {
 	}
 	if bytes.ContainsRune([]byte(text), 0x1b) {
 		t.Errorf("raw escape in %q", text)
+	}
+	if zero := (policydecl.Fault{}); zero.Error() == "" || zero.Unwrap() != nil {
+		t.Errorf("the zero fault: %q, %v", zero.Error(), zero.Unwrap())
 	}
 	root := policydecl.ValidatePolicy([]byte(`1`))[0]
 	if !strings.HasPrefix(root.Error(), "(root): ") {

@@ -9,11 +9,17 @@ import (
 
 const violationHint = `write {"rejected":[{"assurance":"unverified"}],"acceptFrom":["self","user"]}`
 
+// The known names of a violation and of an entry in it.
+var (
+	violationNames = []string{"rejected", memberAcceptFrom}
+	rejectedNames  = []string{memberAssurance, memberPrincipal}
+)
+
 // ValidateViolation reports every mistake in the JSON text of a violation payload, the
 // value of [flowerrors.ViolationKey] in the data of a refusal (X2), or nil if there is
 // none. It is stricter than [flowerrors.ReadViolation], which reads whatever has the
 // right shape. Both lists may be empty, for a recipient that keeps the detail to
-// itself (X4).
+// itself (X4). At most [MaxFaults] are reported. raw is not kept.
 func ValidateViolation(raw []byte) []Fault {
 	v, r := readStrictly(raw, flowerrors.MaxViolationBytes, declarationDepth)
 	if len(r.faults) > 0 {
@@ -33,6 +39,7 @@ func ValidateViolation(raw []byte) []Fault {
 		_, faults := parseTokens(list)
 		r.policyFaults(root, faults.join())
 	}
+	r.strange(root, obj, violationNames)
 	return r.faults
 }
 
@@ -63,6 +70,7 @@ func (r *report) rejected(p *place, v any, i int, seen map[contributorKey]int) {
 		return
 	}
 	before := len(r.faults)
+	r.strange(p, obj, rejectedNames)
 	r.assurance(p.member(memberAssurance), obj, "X2")
 	r.principal(p, obj, memberPrincipal, "X2", flowerrors.MaxViolationString)
 	if len(r.faults) > before {
