@@ -22,9 +22,12 @@ type block struct {
 	line       int
 }
 
-func readmeBlocks(t *testing.T) []block {
+func readmeBlocks(t *testing.T) []block { return blocksOf(t, "README.md") }
+
+// blocksOf returns the fenced blocks of a document.
+func blocksOf(t *testing.T, name string) []block {
 	t.Helper()
-	text, err := os.ReadFile("README.md")
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +46,7 @@ func readmeBlocks(t *testing.T) []block {
 		}
 	}
 	if open != nil {
-		t.Fatalf("README.md:%d: the block does not end", open.line)
+		t.Fatalf("%s:%d: the block does not end", name, open.line)
 	}
 	return blocks
 }
@@ -78,6 +81,34 @@ func TestReadmeGo(t *testing.T) {
 		}
 	}
 	if found < 10 {
+		t.Fatalf("only %d snippets were found", found)
+	}
+}
+
+// TestDocsGo does the same for the documents in docs.
+func TestDocsGo(t *testing.T) {
+	_ = hostAuthor // compiled, not run
+	source, err := os.ReadFile("docs_snippets_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := squeeze(string(source))
+	found := 0
+	for _, name := range names {
+		for _, b := range blocksOf(t, name) {
+			if b.lang != "go" {
+				continue
+			}
+			if found++; !strings.Contains(compiled, squeeze(b.text)) {
+				t.Errorf("%s:%d: docs_snippets_test.go does not hold this snippet:\n%s", name, b.line, b.text)
+			}
+		}
+	}
+	if found < 5 {
 		t.Fatalf("only %d snippets were found", found)
 	}
 }
