@@ -7,6 +7,7 @@ import (
 	"time"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/plain"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -45,7 +46,7 @@ type Record struct {
 	Partition string // its name; empty where there is none
 	Server    string // the recipient's URI
 	Method    string
-	Target    string // the tool, prompt or URI
+	Target    string // the tool, the prompt, or the URI without query and fragment
 	Outcome   Outcome
 	Label     policydecl.Label // that was sent, or would have been
 	// Rejected and AcceptFrom say what a policy had against the label.
@@ -85,16 +86,8 @@ func (r Record) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// escaped makes a text printable ASCII of bounded length (M3).
-func escaped(s string) string {
-	const most = 256
-	cut := ""
-	if len(s) > most {
-		s, cut = s[:most], "..."
-	}
-	q := strconv.QuoteToASCII(s)
-	return q[1:len(q)-1] + cut
-}
+// escaped makes text from a peer printable ASCII of bounded length (M3).
+func escaped(s string) string { return plain.Escape(s, 256) }
 
 // Refusal is the error of a request that was refused, by whomever. Its text is the one
 // constant that a model may be told (H7); everything else is in the record.

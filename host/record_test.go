@@ -115,6 +115,30 @@ func texts(v slog.Value) []string {
 	return []string{v.String()}
 }
 
+// What follows the path of a URI can be the content that was to be carried out.
+func TestRecordHoldsNoQuery(t *testing.T) {
+	ctx := context.Background()
+	for uri, want := range map[string]string{
+		"notes://export?data=secret": "notes://export", "notes://export#secret": "notes://export", "records://customers/1": "records://customers/1",
+	} {
+		var got []Record
+		h, err := New(Config{Record: func(_ context.Context, r Record) { got = append(got, r) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := h.Connect(Server{URI: ownURI})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Prepare(ctx, nil, "resources/read", json.RawMessage(`{"uri":"`+uri+`"}`)); err == nil {
+			t.Error("sent although nothing is known of the server")
+		}
+		if len(got) != 1 || got[0].Target != want {
+			t.Errorf("%s: %+v", uri, got)
+		}
+	}
+}
+
 // Neither arguments nor results nor what a server says in an error is in a record.
 func TestRecordHoldsNoArguments(t *testing.T) {
 	ctx := context.Background()

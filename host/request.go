@@ -125,13 +125,25 @@ func (r *Request) read() (subject, error) {
 	case "completion/complete":
 		about, err = readReference(params)
 	}
-	r.record.Target = strings.Join(about.names, " ")
+	r.record.Target = about.shown()
 	for _, name := range about.names {
 		if name == "" || len(name) > MaxName {
 			return about, errNoName
 		}
 	}
 	return about, err
+}
+
+// shown names the subject for a record. What follows the path of a URI is left out: it can
+// be the very content that was to be carried out.
+func (s subject) shown() string {
+	names := slices.Clone(s.names)
+	for i, name := range names {
+		if end := strings.IndexAny(name, "?#"); end >= 0 && s.kind == policydecl.Resource && !s.templates {
+			names[i] = name[:end]
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 var errNoName = errors.New("what the request names is empty, too long or no text")

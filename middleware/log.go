@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/flowgate-mcp/flowgate/internal/plain"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -52,12 +53,4 @@ func (a about) attrs() []slog.Attr {
 }
 
 // escaped makes text from a peer printable ASCII of bounded length (M3).
-func escaped(s string) string {
-	const most = 256
-	cut := ""
-	if len(s) > most {
-		s, cut = s[:most], "..."
-	}
-	q := strconv.QuoteToASCII(s)
-	return q[1:len(q)-1] + cut
-}
+func escaped(s string) string { return plain.Escape(s, 256) }

@@ -1,5 +1,7 @@
 package mcpgo_test
 
+//lint:file-ignore SA1019 the earlier protocol is tested too
+
 import (
 	"context"
 	"encoding/json"
