@@ -13,7 +13,8 @@
 //
 // The first three take -h, and -json for machines. The exit status is 0 if all is well,
 // 1 if there is something to mend, and 2 if the question could not be answered: wrong flags,
-// a file that cannot be read, a server that cannot be reached or does not answer. A file
+// a file that cannot be read, a server that cannot be reached or does not answer, output
+// that cannot be written. A file
 // cannot be read either if it is empty, is not JSON or does not show what it is, such as
 // {"hello":1}; what is recognised is judged, so that what is wrong with it is a 1.
 //
@@ -50,7 +51,7 @@
 //
 // validate:
 //
-//	{"command", "file"?, "kind"?, "target"?, "server"?, "entries", "findings", "summary", "error"?}
+//	{"command", "file"?, "kind"?, "target"?, "server"?, "entries", "findings", "summary", "notes"?, "error"?}
 //	target:  {"url"} or {"command": [...]}
 //	server:  {"name", "version", "protocolVersion", "flow": null or {"policy", "default": null or {"acceptFrom"}}}
 //	entry:   {"kind", "index", "name", "policy": {"acceptFrom", "source"}, "findings": [F...], "more"?}
@@ -70,17 +71,21 @@
 //	contributor: {"assurance", "principal"?, "publisher"?, "synthetic"?, "matched"?, "tokens": [{"token", "matches", "why"}...]}
 //
 // source is draft where the draft's default stands in for no policy or for what is none.
-// verdict is accepted or refused; error is the JSON-RPC error that the peer gets.
+// verdict is accepted or refused, or invalid if the gate takes the request for none and asks
+// no policy; then so is class. error is the JSON-RPC error that the peer gets.
 //
 // probe:
 //
 //	{"command", "target", "server", "tool", "policy": {"acceptFrom", "source"}, "requests", "verdict", "text", "notes"}
-//	request: {"name", "label", "expect", "outcome", "saw"?, "code"?, "status"?, "text"?, "rejected"?, "acceptFrom"?}
+//	request: {"name", "label", "expect", "outcome", "saw"?, "code"?, "status"?, "text"?, "times"?, "mixed"?,
+//	 "flaws"?, "rejected"?, "acceptFrom"?}
 //
 // server and policy are null if they could not be asked for, because params._meta is
-// stripped. verdict is enforced, stripped, altered, principals-missing, not-enforced, policy-differs,
-// other-refusal, no-policy, report-only, accepts-all or unclear. name is stranger, marked,
-// unlabelled, empty, incomplete, accepted or named; expect is refused or accepted; outcome
-// is not-sent, refused, result, tool-error, error or http; saw, of a stranger that was
-// refused, is whole, states, nothing, other, unclear or hidden.
+// stripped. verdict is enforced, flawed, stripped, altered, principals-missing, not-enforced, policy-differs,
+// other-refusal, no-policy, report-only, accepts-all or unclear; the status is 0 for enforced
+// alone. name is stranger, marked (one for each state), other, unlabelled, empty, incomplete,
+// accepted or named; expect is refused or accepted; outcome is not-sent, refused, result,
+// tool-error, error or http; saw, of a stranger that was refused, is whole, states, nothing,
+// other, unclear or hidden. times is how often a request was sent if more than once, and mixed
+// is true if it was not always answered alike.
 package main

@@ -21,7 +21,9 @@ POLICY is JSON, or tokens with commas or spaces between (self,user), also in bra
 as a log shows them ([self user]), or @FILE; null is no policy, for which the draft's
 default stands in, and '' accepts nobody. A declaration with a flowPolicy, or what
 announces a default, will do too. LABEL is JSON, @FILE, or - for standard input; null
-or '' is no label. A request with a label, its params or their _meta will do too.
+or '' is no label. A request with a label, its params or their _meta will do too. The
+label is read as flowgate's gate reads it. What that takes for an invalid request, such
+as a member that is there twice, no policy judges.
 
 Vendor tokens such as com.example.tier:gold are decided by a matcher in the server.
 explain has none, so here they match nothing.
@@ -41,7 +43,7 @@ type explainJSON struct {
 	Label        labelJSON         `json:"label"`
 	Self         string            `json:"self,omitempty"`
 	Contributors []contributorJSON `json:"contributors"`
-	Verdict      string            `json:"verdict"`         // accepted or refused
+	Verdict      string            `json:"verdict"`         // accepted, refused or invalid
 	Error        json.RawMessage   `json:"error,omitempty"` // the JSON-RPC error that the peer gets
 	PolicyFaults []findingJSON     `json:"policyFindings"`
 	LabelFaults  []findingJSON     `json:"labelFindings"`
@@ -50,7 +52,7 @@ type explainJSON struct {
 
 // labelJSON says how the label was read (L9).
 type labelJSON struct {
-	Class    string `json:"class"` // ok, absent, malformed or incomplete
+	Class    string `json:"class"` // ok, absent, malformed or incomplete; or invalid
 	Complete bool   `json:"complete"`
 }
 
@@ -80,6 +82,7 @@ type explanation struct {
 	decision     policydecl.Decision
 	policyFaults []policydecl.Fault
 	labelFaults  []policydecl.Fault
+	invalid      error    // why the request with the label is none, so that no policy is asked
 	byDefault    bool     // the draft's default stands in for the policy
 	first        []string // notes on what was read, shown before what follows from it
 	notes        []string
@@ -87,10 +90,10 @@ type explanation struct {
 
 func (a *app) explain(ctx context.Context, args []string) (int, error) {
 	fs := a.flags("explain", explainUsage)
-	given := false
+	present := false
 	var policyText string
 	fs.Func("policy", "the `policy`: JSON, tokens with commas or spaces between, or @FILE", func(s string) error {
-		policyText, given = s, true
+		policyText, present = s, true
 		return nil
 	})
 	labelText := fs.String("label", "", "the `label`: JSON, @FILE or -; null or '' is no label")
@@ -101,8 +104,8 @@ func (a *app) explain(ctx context.Context, args []string) (int, error) {
 	}
 	switch {
 	case fs.NArg() > 0:
-		return statusMisuse, a.misuse(fs, "unexpected argument %s", quoted(fs.Arg(0), 80))
-	case !given:
+		return statusMisuse, a.misuse(fs, "unexpected argument %s", given(fs.Arg(0)))
+	case !present:
 		return statusMisuse, a.misuse(fs, "-policy is missing; write for example -policy self,user")
 	}
 	policy, err := a.argument(ctx, policyText, false)
@@ -146,6 +149,9 @@ func explain(ctx context.Context, policyText, labelText []byte, self string) (*e
 	for _, token := range vendorTokens(set, e.policy) {
 		e.notes = append(e.notes, "explain has no matcher for "+clean(token, 80)+", so it matches nothing here; the server's may decide otherwise")
 	}
+	if e.invalid != nil {
+		return e, ctx.Err()
+	}
 	e.contributors = set.Explain(ctx, &e.label, e.policy)
 	e.comment()
 	e.decision = set.Decide(ctx, &e.label, e.policy)
@@ -174,7 +180,7 @@ func (e *explanation) comment() {
 }
 
 func (e *explanation) status() int {
-	if !e.decision.Accepted() || len(e.policyFaults)+len(e.labelFaults) > 0 {
+	if e.invalid != nil || !e.decision.Accepted() || len(e.policyFaults)+len(e.labelFaults) > 0 {
 		return statusFindings
 	}
 	return statusOK

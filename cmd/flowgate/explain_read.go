@@ -107,6 +107,9 @@ func policyIn(obj inspect.Object, d document) (document, error) {
 		}
 		obj, _ = inspect.ReadObject(d.raw)
 	}
+	if found := tells(obj); len(found) > 1 && !obj.Has(memberAcceptFrom) {
+		return d, fmt.Errorf("-policy: this has members of more than one thing: %s; give the policy alone", named(found))
+	}
 	if obj.Has(memberAcceptFrom) || d.follow(obj, policyWays) {
 		return d, nil
 	}
@@ -122,24 +125,4 @@ func policyIn(obj inspect.Object, d document) (document, error) {
 		d.raw = nil
 	}
 	return d, nil
-}
-
-// readLabel reads the label, from the request around it if that is what was given.
-func (e *explanation) readLabel(text []byte) {
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 || string(text) == "null" {
-		return
-	}
-	d := document{raw: text}
-	if obj, err := inspect.ReadObject(text); err == nil && !obj.Has(memberContributors) {
-		switch {
-		case d.follow(obj, labelWays):
-			e.first = append(e.first, "the label was taken from "+clean(d.at, 200))
-		case carriesNoLabel(obj):
-			e.first = append(e.first, "the request carries no label: there is no "+policydecl.LabelKey+" in its params._meta")
-			return
-		}
-	}
-	e.labelFaults = append(d.faults, inspect.Under(d.at, policydecl.ValidateLabel(d.raw, policydecl.Limits{}))...)
-	e.label = policydecl.ParseLabel(d.raw, policydecl.Limits{})
 }

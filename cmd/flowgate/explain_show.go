@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -11,6 +12,9 @@ import (
 
 // refusal is what the peer gets.
 func (e *explanation) refusal() []byte {
+	if e.invalid != nil {
+		return e.invalidError()
+	}
 	v := e.decision.Violation()
 	if v == nil {
 		return nil
@@ -19,7 +23,10 @@ func (e *explanation) refusal() []byte {
 }
 
 func (e *explanation) verdict() string {
-	if e.decision.Accepted() {
+	switch {
+	case e.invalid != nil:
+		return "invalid"
+	case e.decision.Accepted():
 		return "accepted"
 	}
 	return "refused"
@@ -32,7 +39,7 @@ func (e *explanation) json() explainJSON {
 	}
 	out := explainJSON{
 		Command: "explain", Policy: policyOf(e.policy, source), Self: e.self,
-		Label:        labelJSON{e.label.Class().String(), e.label.Complete()},
+		Label:        labelJSON{e.class(), e.label.Complete()},
 		Contributors: []contributorJSON{}, Verdict: e.verdict(), Error: e.refusal(),
 		PolicyFaults: faultsJSON(e.policyFaults), LabelFaults: faultsJSON(e.labelFaults), Notes: append(append([]string{}, e.first...), e.notes...),
 	}
@@ -75,7 +82,14 @@ func (e *explanation) show(a *app) {
 	for _, note := range e.notes {
 		fmt.Fprintf(a.stdout, "Note: %s.\n", note)
 	}
-	if e.decision.Accepted() {
+	switch {
+	case errors.Is(e.invalid, errNotJSON):
+		fmt.Fprintf(a.stdout, "%s The request is not JSON, so the server answers with a parse error (%d), not with a refusal by flow policy.\n", a.paint(red, "Invalid."), codeParseError)
+		return
+	case e.invalid != nil:
+		fmt.Fprintf(a.stdout, "%s The gate answers with an invalid request error (L8), not with a refusal by flow policy. The peer gets\n  %s\n", a.paint(red, "Invalid."), asciiJSON(string(e.refusal())))
+		return
+	case e.decision.Accepted():
 		fmt.Fprintln(a.stdout, a.paint(green, "Accepted: every contributor matches a token."))
 		return
 	}
@@ -83,7 +97,18 @@ func (e *explanation) show(a *app) {
 	fmt.Fprintf(a.stdout, "  %s\nand its model may be told no more than %q\n", asciiJSON(string(e.refusal())), flowerrors.ModelText)
 }
 
+// class says how the label was read.
+func (e *explanation) class() string {
+	if e.invalid != nil {
+		return "invalid"
+	}
+	return e.label.Class().String()
+}
+
 func (e *explanation) labelLine() string {
+	if e.invalid != nil {
+		return "invalid, so that the request with it is none"
+	}
 	switch e.label.Class() {
 	case policydecl.ClassAbsent:
 		return "none, which counts as one unverified contributor (L1)"

@@ -39,6 +39,9 @@ type fake struct {
 	call   func(label string) string
 	status int // of HTTP, for tools/call
 
+	version string                                        // of the protocol, as JSON, if it is another
+	raw     func(w http.ResponseWriter, id, label string) // writes the whole answer to tools/call
+
 	calls int
 }
 
@@ -74,7 +77,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if f.flow != "" {
 			flow = `,"flow":` + f.flow
 		}
-		answer = `"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"fake","version":"1"},"capabilities":{"tools":{}` + flow + `}}`
+		answer = `"result":{"protocolVersion":` + cmp.Or(f.version, `"2025-11-25"`) + `,"serverInfo":{"name":"fake","version":"1"},"capabilities":{"tools":{}` + flow + `}}`
 	case "tools/list":
 		policy := ""
 		if f.policy != "" {
@@ -83,6 +86,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = `"result":` + cmp.Or(f.tools, `{"tools":[{"name":"t","inputSchema":{"type":"object"}`+policy+`}]}`)
 	case "tools/call":
 		f.calls++
+		if f.raw != nil {
+			f.raw(w, string(m.ID), string(m.Params.Meta[policydecl.LabelKey]))
+			return
+		}
 		answer = f.call(string(m.Params.Meta[policydecl.LabelKey]))
 		if f.status != 0 {
 			w.WriteHeader(f.status)

@@ -4,16 +4,21 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -41,8 +46,8 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	examples = dir
-	const module = "github.com/flowgate-mcp/flowgate/examples/"
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), module+"records-server", module+"webfetch-server")
+	const module = "github.com/flowgate-mcp/flowgate/"
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), module+"cmd/flowgate", module+"examples/records-server", module+"examples/webfetch-server")
 	if text, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, text)
 		return 1
@@ -159,6 +164,35 @@ func startExample(t *testing.T, name string, env ...string) string {
 	return ""
 }
 
+// saidVariable is what a child says to tools/call: messages with spaces between, % for the
+// id. aliveVariable is an address to which a child keeps a connection while it lives.
+const (
+	saidVariable  = "FLOWGATE_TEST_SAID"
+	aliveVariable = "FLOWGATE_TEST_ALIVE"
+)
+
+// says is a server over stdio with one tool, for the user alone.
+func says(line func() string) {
+	for s := line(); s != ""; s = line() {
+		var m request
+		if json.Unmarshal([]byte(s), &m) != nil || m.ID == nil {
+			continue
+		}
+		answer := `{"jsonrpc":"2.0","id":%,"result":{}}`
+		switch m.Method {
+		case "initialize":
+			answer = `{"jsonrpc":"2.0","id":%,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"flow":{"policy":true}}}}`
+		case "tools/list":
+			answer = `{"jsonrpc":"2.0","id":%,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"},"flowPolicy":{"acceptFrom":["user"]}}]}}`
+		case "tools/call":
+			if string(m.Params.Meta[policydecl.LabelKey]) != userLabel { // which its policy accepts
+				answer = strings.ReplaceAll(os.Getenv(saidVariable), " ", "\n")
+			}
+		}
+		fmt.Println(strings.ReplaceAll(strings.ReplaceAll(answer, "_", " "), "%", string(m.ID)))
+	}
+}
+
 // misbehave is the life of a server over stdio that is not as it should be.
 func misbehave(mode string) {
 	in := bufio.NewReader(os.Stdin)
@@ -181,5 +215,25 @@ func misbehave(mode string) {
 		fmt.Println(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`)
 	case "dies later":
 		hello()
+	case "twice":
+		hello()
+		line()
+		fmt.Println(`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n" + `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`)
+	case "says":
+		says(line)
+	case "stays": // whatever happens
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+		conn, err := net.Dial("tcp", os.Getenv(aliveVariable))
+		if err != nil {
+			os.Exit(9)
+		}
+		defer conn.Close()
+		if os.Getenv(saidVariable) != "" {
+			hello()
+			line()
+			_, _ = conn.Read(make([]byte, 1)) // until the test wants it
+			fmt.Println(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`)
+		}
+		select {}
 	}
 }

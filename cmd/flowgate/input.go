@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/flowgate-mcp/flowgate/internal/peer"
 )
 
 // maxInput is how large a file may be.
@@ -57,6 +59,9 @@ func (a *app) readAll(name string) ([]byte, error) {
 func shown(name string) string {
 	if name == "-" {
 		return "standard input"
+	}
+	if strings.Contains(name, "://") {
+		return peer.Address(name)
 	}
 	return clean(name, 200)
 }

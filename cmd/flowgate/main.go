@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/peer"
 )
 
 // The exit statuses.
@@ -20,9 +22,31 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
+	ctx, cancel := context.WithCancel(context.Background())
+	heed(cancel)
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// heed makes every signal that would end the program leave it the time to end what it
+// has started: a child is not in the terminal's process group. A second one ends both at
+// once. What was ignored on purpose, as by nohup, stays so.
+func heed(cancel func()) {
+	// Without a reader a write fails, which shows at the end; it would kill otherwise. It
+	// does not interrupt: a child that stops reading causes the same signal.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	asked := make(chan os.Signal, 2)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(asked, s)
+		}
+	}
+	go func() {
+		<-asked
+		cancel()
+		<-asked
+		peer.KillChildren()
+		os.Exit(statusMisuse)
+	}()
 }
 
 // run is the whole program, from its arguments to its exit status.
@@ -35,6 +59,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	out            *output // what stdout is while a command runs
 	colour         bool
 	nonce          func() string // makes a probe's principal recognisable
 	grace          time.Duration // see peer.Config
@@ -59,7 +84,20 @@ go run turns every failure into status 1; for scripts:
 // errMisuse marks a mistake on the command line that has been explained already.
 var errMisuse = errors.New("invalid command line")
 
+// run ends with statusMisuse if what there was to say could not be written: whoever
+// reads the status alone must not take silence for an answer.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.out = &output{to: a.stdout}
+	a.stdout = a.out
+	status := a.command(ctx, args)
+	if a.out.err != nil {
+		fmt.Fprintf(a.stderr, "flowgate: cannot write the output: %s\n", cause(a.out.err))
+		return statusMisuse
+	}
+	return status
+}
+
+func (a *app) command(ctx context.Context, args []string) int {
 	if len(args) == 0 {
 		fmt.Fprint(a.stderr, usage)
 		return statusMisuse

@@ -24,6 +24,20 @@ func colourful(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// output is a writer that remembers its first error, so that nobody else has to.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+// Write writes nothing any more after an error.
+func (o *output) Write(p []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.to.Write(p)
+	}
+	return n, o.err
+}
+
 // The colours that are used, as codes of SGR.
 const (
 	red   = "31"
@@ -61,7 +75,7 @@ func table(w io.Writer, rows [][]string) {
 	for _, row := range rows {
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
-	_ = tw.Flush() // as with every print: nobody to tell
+	_ = tw.Flush() // as with every print: the output remembers
 }
 
 // plural counts things for people.
@@ -82,8 +96,8 @@ func (a *app) printJSON(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(a.stdout, asciiJSON(b.String()))
-	return err
+	fmt.Fprint(a.stdout, asciiJSON(b.String()))
+	return nil
 }
 
 // asciiJSON escapes what is not printable ASCII in a JSON text. Outside strings a JSON

@@ -25,13 +25,19 @@ Finds out whether origin labels arrive at a server and are enforced there. It re
 the policy that the server publishes for one tool, calls the tool with labels that
 this policy must refuse, without a label, and with labels that say nothing, and
 compares what comes back. A refusal names the contributors that the server saw, so a
-gateway that strips _meta on the way shows at once.
+gateway that strips _meta on the way shows at once. Each assurance state that the policy
+refuses is tried, and over HTTP each such request is sent three times, on connections of
+their own, because several servers may stand behind one URL.
 
 WARNING: this calls a tool of a real server. Without -run only requests are sent that
 the policy must refuse, and no more once one of them ran: a server that does not
 enforce its policy does run the tool. With -run a request that the policy accepts is
 sent too, and the tool runs for real. Choose a harmless tool, and harmless -args.
 Nothing is sent without -run if no request is sure to be refused.
+
+What a probe cannot know: whether everything behind a URL answers alike, whether the
+server accepts somebody whom its policy does not name, and what a tool does that is
+refused in words only.
 
 Exit status: 0 the label arrives and is enforced, 1 anything else, 2 the server cannot
 be reached or does not answer, has no such tool, or the flags are wrong.
@@ -94,7 +100,7 @@ func (a *app) probe(ctx context.Context, args []string) (int, error) {
 
 // probeServer connects, finds the tool and its policy, sends the requests and concludes.
 func (a *app) probeServer(ctx context.Context, p *probeFlags) (int, error) {
-	conn, err := a.dial(ctx, &p.target)
+	conn, err := a.dial(ctx, &p.target, true)
 	if err != nil {
 		return a.stripped(p, nil, err)
 	}
@@ -116,12 +122,17 @@ func (a *app) probeServer(ctx context.Context, p *probeFlags) (int, error) {
 	if err != nil {
 		return statusMisuse, err
 	}
+	plan.apart = !p.stdio
+	plan.published(r, p.tool)
 	var lost error
 	if plan.sends(p.run) {
 		a.warn(p, plan)
 		lost = plan.send(ctx, conn, p, entry)
 	}
 	o := &probed{flags: p, server: describeServer(conn, r.Server), plan: plan, conclusion: plan.conclude(p.run)}
+	for _, note := range versionNotes(conn) {
+		o.conclusion.note("%s.", note)
+	}
 	if lost != nil {
 		a.showProbe(o, false)
 		return statusMisuse, lost
@@ -187,6 +198,11 @@ func (a *app) warn(p *probeFlags, plan *plan) {
 	fmt.Fprintf(a.stderr, "flowgate probe: %s\n", text)
 }
 
+// repeats is how often a request that must be refused is sent over HTTP, each time on a
+// connection of its own: behind one URL there may be several servers, and taking turns is
+// how requests are given to them as a rule.
+const repeats = 3
+
 // send sends the requests, those that must be refused first, and keeps what comes back.
 // The error is for a server that does not answer.
 func (p *plan) send(ctx context.Context, conn *peer.Conn, flags *probeFlags, tool *inspect.Entry) error {
@@ -201,16 +217,29 @@ func (p *plan) send(ctx context.Context, conn *peer.Conn, flags *probeFlags, too
 		if needsTask(tool.Raw) {
 			params["task"] = map[string]any{}
 		}
-		result, err := conn.CallWith(ctx, string(mcp.MethodToolsCall), params, paramHeaders(tool.Raw, params))
-		if err := s.record(result, err); err != nil {
-			return err
+		for range p.times(s) {
+			got, err := conn.Ask(ctx, string(mcp.MethodToolsCall), params, paramHeaders(tool.Raw, params))
+			if err := s.record(got, err); err != nil {
+				return err
+			}
+			if s.gotThrough() {
+				break // it ran once too often already
+			}
 		}
 		p.reconsider(s)
 		if s.gotThrough() && !s.accepted && !flags.run {
-			return nil // it ran once too often already
+			return nil
 		}
 	}
 	return nil
+}
+
+// times returns how often a request is sent: what may run the tool, once.
+func (p *plan) times(s *shot) int {
+	if !p.apart || s.accepted || p.through() != nil {
+		return 1
+	}
+	return repeats
 }
 
 // needsTask reports whether a tool can only be called as a task.

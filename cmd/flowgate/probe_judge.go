@@ -20,6 +20,7 @@ const (
 	noPrincipals  verdict = "principals-missing" // principals do not show, and the policy needs them
 	notEnforced   verdict = "not-enforced"       // what the policy refuses got through
 	policyDiffers verdict = "policy-differs"     // enforced is another policy than is published
+	flawed        verdict = "flawed"             // enforced, but not as it must be
 	otherRefusal  verdict = "other-refusal"      // something else refuses
 	noPolicy      verdict = "no-policy"          // the server publishes none
 	reportOnly    verdict = "report-only"        // the server says that it does not enforce
@@ -79,10 +80,10 @@ func anonymous(list []flowerrors.Rejected) []flowerrors.Rejected {
 	return out
 }
 
-// sameSet compares violations as sets (P7).
-func sameSet(a, b []flowerrors.Rejected) bool {
-	in := func(list []flowerrors.Rejected) func(flowerrors.Rejected) bool {
-		return func(r flowerrors.Rejected) bool { return !slices.Contains(list, r) }
+// sameSet compares the parts of violations as sets (P7).
+func sameSet[T comparable](a, b []T) bool {
+	in := func(list []T) func(T) bool {
+		return func(r T) bool { return !slices.Contains(list, r) }
 	}
 	return !slices.ContainsFunc(a, in(b)) && !slices.ContainsFunc(b, in(a))
 }
@@ -97,18 +98,32 @@ func (p *plan) conclude(run bool) *conclusion {
 		c.denied(p.stripped())
 	case p.through() != nil:
 		p.concludeThrough(c)
-	case p.other() != nil:
+	case p.mixed() != nil:
+		p.concludeMixed(c)
+	case p.notRefused() != nil:
 		p.concludeOther(c)
 	default:
-		p.concludeRefused(c)
+		p.concludeRefused(c, run)
+	}
+	p.judgeFlaws(c)
+	if c.verdict == enforced {
+		p.admit(c)
 	}
 	return c
 }
 
+// admit says what has not been found out.
+func (p *plan) admit(c *conclusion) {
+	if p.apart {
+		c.note("Each request that must be refused was sent %d times, on connections of their own. Whether everything behind this URL answers alike cannot be known.", repeats)
+	}
+	c.note("Whether the server accepts somebody whom the policy does not name cannot be known.")
+}
+
 // concludeRefused is for a probe whose refusals all came from a flow policy.
-func (p *plan) concludeRefused(c *conclusion) {
+func (p *plan) concludeRefused(c *conclusion, run bool) {
 	accepted := p.shot(shotAccepted)
-	ran := accepted != nil && accepted.outcome != notSent && accepted.outcome != refused
+	ran := accepted != nil && accepted.ran()
 	turned := accepted != nil && accepted.outcome == refused
 	switch seen := p.seen(); {
 	case seen == sawOther:
@@ -121,13 +136,18 @@ func (p *plan) concludeRefused(c *conclusion) {
 		c.strip()
 	case !ran && (seen == sawUnclear || seen == sawHidden):
 		c.verdict, c.text = unclear, "Every request was refused, but the refusals do not tell what the server saw."
-		if accepted != nil {
+		switch {
+		case accepted != nil && !run:
 			c.text += " -run also sends a request that the policy accepts, which shows whether its label arrives."
+		case accepted != nil:
+			c.text = "Every request that must be refused was refused, but the refusals do not tell what the server saw, and the request that the policy accepts did not run either."
 		}
 		p.showMore(c, seen)
 	case seen != sawWhole && p.byName && !p.nameArrived():
 		c.verdict, c.text = noPrincipals, "The label arrives and is enforced, but no principal shows, and the policy goes by principals. Something on the way may strip them, or the server keeps them to itself (X4)."
-		c.note("-run with a principal that the policy accepts shows which: a URI token, or self with -self.")
+		if s := p.shot(shotNamed); s == nil || s.outcome == notSent {
+			c.note("-run with a principal that the policy accepts shows which: a URI token, or self with -self.")
+		}
 	default:
 		c.verdict, c.text = enforced, "The label arrives and is enforced."
 	}
@@ -187,30 +207,27 @@ func (c *conclusion) strip() {
 	c.note("Probe the server past the gateway to see which of the two it is.")
 }
 
-// seen returns how much of the labels was seen, by the most telling refusal.
+// seen returns how much of the labels was seen: the worst that a refusal tells, if any
+// tells something.
 func (p *plan) seen() sight {
-	best := sawHidden
-	for _, name := range []string{shotStranger, shotMarked} {
-		s := p.shot(name)
-		if s == nil {
-			continue
-		}
-		switch saw := s.sees(); {
-		case saw == sawOther:
-			return sawOther
-		case best == sawHidden, best == sawUnclear:
-			best = saw
-		case saw == sawNothing:
-			best = saw
+	saw := map[sight]bool{}
+	for _, s := range p.shots {
+		if s.labelled() && s.outcome == refused {
+			saw[s.sees()] = true
 		}
 	}
-	return best
+	for _, worst := range []sight{sawOther, sawNothing, sawStates, sawWhole, sawUnclear} {
+		if saw[worst] {
+			return worst
+		}
+	}
+	return sawHidden
 }
 
 // nameArrived reports whether a request was accepted for its principal's sake.
 func (p *plan) nameArrived() bool {
 	s := p.shot(shotNamed)
-	return s != nil && s.outcome != notSent && s.outcome != refused
+	return s != nil && s.ran()
 }
 
 // compare looks at the policy that the refusals name (D4).

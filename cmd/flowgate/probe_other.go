@@ -35,8 +35,27 @@ func (p *plan) through() *shot {
 	return nil
 }
 
-// other returns the first request that should have met the policy and met something else.
-func (p *plan) other() *shot {
+// mixed returns the first request that was not always answered alike.
+func (p *plan) mixed() *shot {
+	for _, s := range p.shots {
+		if s.other != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// concludeMixed is for answers that contradict each other.
+func (p *plan) concludeMixed(c *conclusion) {
+	s := p.mixed()
+	c.verdict = unclear
+	c.text = fmt.Sprintf("The same request (%s) is not always answered alike: %s. Several servers may stand behind this URL, and not all of them enforce alike.", s.about, s.cameBack())
+	c.note("Probe each of them by its own URL.")
+}
+
+// notRefused returns the first request that should have met the policy and met something
+// else.
+func (p *plan) notRefused() *shot {
 	for _, s := range p.shots {
 		if !s.accepted && (s.outcome == rpcError || s.outcome == httpError) {
 			return s
@@ -49,15 +68,21 @@ func (p *plan) other() *shot {
 func (p *plan) concludeThrough(c *conclusion) {
 	s := p.through()
 	how := "ran"
-	if s.outcome == toolError {
+	switch {
+	case s.began != "" && s.outcome == refused:
+		how = "was refused only after a handler had begun: the server sent " + quoted(s.began, 60) + " with it, and nothing may happen before the verdict (G2)"
+	case s.late:
+		how = "was refused and then ran: a result followed the refusal (X1)"
+	case s.outcome == toolError:
 		how = "got through to the tool, which answered with an error of its own"
 		c.note("If it was not the tool but a policy that answered so: a refusal is a JSON-RPC error, never a tool result (X1).")
 	}
 	c.verdict = notEnforced
 	c.text = fmt.Sprintf("The label is not enforced: a request that the policy refuses (%s) %s; or something on the way replaces the label: probe past the gateway to tell.", s.about, how)
+	p.compare(c)
 	var others []string
 	for _, o := range p.shots {
-		if o.outcome == refused {
+		if o.outcome == refused && !o.gotThrough() {
 			others = append(others, o.about)
 		}
 	}
@@ -73,6 +98,8 @@ func (p *plan) concludeThrough(c *conclusion) {
 		c.note("The policy accepts requests without a label, so a gateway that strips labels would look the same.")
 	case !p.served:
 		c.note("The server declares the policy, but does not announce that it has any: it is not served through its gate, or the gate is off.")
+	case s.other != nil:
+		c.note("The same request was also answered otherwise: %s. Several servers may stand behind this URL.", s.other.text())
 	case len(others) > 0:
 		c.note("Refused as it should be: %s.", strings.Join(others, "; "))
 	}
@@ -80,11 +107,15 @@ func (p *plan) concludeThrough(c *conclusion) {
 
 // concludeOther is for requests that something other than the policy refused.
 func (p *plan) concludeOther(c *conclusion) {
-	s := p.other()
+	s := p.notRefused()
 	c.verdict = otherRefusal
 	c.text = "Refused by something else than a flow policy: " + s.cameBack() + "."
 	if slices.ContainsFunc(p.shots, func(s *shot) bool { return s.outcome == refused }) {
 		c.text = "A flow policy refuses some requests, but not all met it. " + s.about + ": " + s.cameBack() + "."
+	}
+	if s.nameless {
+		c.note("The answer does not name the request by its id, as every refusal of a request must (X1), so it proves nothing.")
+		return
 	}
 	if text := s.pastGate(); text != "" {
 		c.note("%s", text)

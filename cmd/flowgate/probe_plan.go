@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"strings"
 
-	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
-	"github.com/flowgate-mcp/flowgate/internal/peer"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -26,6 +21,11 @@ type plan struct {
 	vendor    []string // tokens that only the server can decide (P3)
 	sure      bool     // the requests that must be refused are refused for sure
 	byName    bool     // some token goes by a principal or publisher
+	apart     bool     // each request has a connection of its own, so it is repeated
+
+	flaws   []string // what is wrong with what is published
+	others  int      // mistakes in the declaration that are not about its policy
+	differs string   // another policy that is published for the tool
 
 	shots []*shot // those that must be refused first
 }
@@ -33,7 +33,8 @@ type plan struct {
 // The names of the requests, for machines.
 const (
 	shotStranger   = "stranger"   // a contributor that the policy does not accept
-	shotMarked     = "marked"     // one in a state that a missing label never has
+	shotMarked     = "marked"     // one alone; there is one of these for each state
+	shotOther      = "other"      // one that is nearly one which the policy accepts by name
 	shotUnlabelled = "unlabelled" // no label (L1)
 	shotEmpty      = "empty"      // a label that lists nobody (L2)
 	shotIncomplete = "incomplete" // accepted contributors, but perhaps not all (L6)
@@ -41,40 +42,8 @@ const (
 	shotNamed      = "named"      // one that it accepts for the principal's sake
 )
 
-// shot is one request and what came of it.
-type shot struct {
-	name     string
-	about    string // for people
-	label    string // JSON; empty for none
-	parsed   policydecl.Label
-	accepted bool // what the policy says of it
-	want     []flowerrors.Rejected
-
-	outcome   outcome
-	violation *flowerrors.Violation // of a refusal that could be read
-	detail    string                // what came back, as sent
-	code      int64                 // of another error
-	status    int                   // of HTTP
-	stripped  *peer.StrippedError   // if the answer denies that params._meta arrived
-}
-
-// outcome says what came back for a request.
-type outcome string
-
-const (
-	notSent   outcome = "not-sent"
-	refused   outcome = "refused"    // by a flow policy
-	result    outcome = "result"     // the tool ran
-	toolError outcome = "tool-error" // a result that says it is an error: it got through
-	rpcError  outcome = "error"      // another JSON-RPC error
-	httpError outcome = "http"       // no MCP answer at all
-)
-
 // placeholderSelf stands for the server's URI where it does not matter.
 const placeholderSelf = "https://self.invalid/"
-
-// gotThrough reports whether no policy stood in the way.
-func (s *shot) gotThrough() bool { return s.outcome == result || s.outcome == toolError }
 
 // newPlan chooses the labels for a tool's policy.
 func newPlan(tool *inspect.Entry, server *inspect.Server, self, nonce string) (*plan, error) {
@@ -96,108 +65,6 @@ func newPlan(tool *inspect.Entry, server *inspect.Server, self, nonce string) (*
 	return p, nil
 }
 
-// aim fills in the requests.
-func (p *plan) aim(self string) {
-	states := []policydecl.Assurance{policydecl.Unverified, policydecl.TOFU, policydecl.Verified, policydecl.Host, policydecl.User}
-	var refusedStates []policydecl.Assurance
-	for _, s := range states {
-		if !p.accepts(policydecl.BuildLabel(true, policydecl.NewContributor(p.marker, s, ""))) {
-			refusedStates = append(refusedStates, s)
-		}
-	}
-	accepted, ok := p.acceptable(self)
-	var known []policydecl.Contributor
-	if ok {
-		known = append(known, accepted)
-	}
-	for i, s := range refusedStates {
-		stranger := policydecl.NewContributor(p.marker, s, "")
-		if i == 0 {
-			label := policydecl.BuildLabel(true, append(known[:len(known):len(known)], stranger)...)
-			p.add(shotStranger, "a stranger, "+s.String()+", beside an accepted contributor", label)
-			if !ok {
-				p.shots[len(p.shots)-1].about = "a stranger, " + s.String()
-			}
-		}
-		if s != policydecl.Unverified {
-			p.add(shotMarked, "a stranger, "+s.String()+", alone", policydecl.BuildLabel(true, stranger))
-			break
-		}
-	}
-	p.add(shotUnlabelled, "no label", policydecl.Label{})
-	p.add(shotEmpty, "a label that lists nobody", policydecl.BuildLabel(true))
-	if ok {
-		p.add(shotIncomplete, "an accepted contributor, incomplete", policydecl.BuildLabel(false, accepted))
-	}
-	p.shots = mustRefuse(p.shots)
-	if ok {
-		p.add(shotAccepted, "an accepted contributor, "+accepted.Assurance().String(), policydecl.BuildLabel(true, accepted))
-	}
-	if len(refusedStates) > 0 {
-		p.aimAtName(self, accepted, refusedStates[0])
-	}
-}
-
-// mustRefuse keeps the requests that the policy refuses.
-func mustRefuse(shots []*shot) []*shot {
-	var keep []*shot
-	for _, s := range shots {
-		if !s.accepted {
-			keep = append(keep, s)
-		}
-	}
-	return keep
-}
-
-// acceptable returns a contributor that the policy accepts, one by its state if it can.
-func (p *plan) acceptable(self string) (policydecl.Contributor, bool) {
-	candidates := []policydecl.Contributor{
-		policydecl.NewContributor(policydecl.PrincipalUser, policydecl.User, ""),
-		policydecl.NewContributor(policydecl.PrincipalHost, policydecl.Host, ""),
-		policydecl.NewContributor(p.marker, policydecl.Verified, ""),
-		policydecl.NewContributor(p.marker, policydecl.TOFU, ""),
-		policydecl.NewContributor(p.marker, policydecl.Unverified, ""),
-	}
-	for _, c := range append(candidates, p.named(self, policydecl.Verified)...) {
-		if p.accepts(policydecl.BuildLabel(true, c)) {
-			return c, true
-		}
-	}
-	return policydecl.Contributor{}, false
-}
-
-// named returns contributors that a token accepts by their principal or publisher.
-func (p *plan) named(self string, state policydecl.Assurance) []policydecl.Contributor {
-	var list []policydecl.Contributor
-	for _, token := range p.policy.Tokens() {
-		switch publisher, ok := strings.CutPrefix(token, "publisher:"); {
-		case ok:
-			list = append(list, policydecl.NewContributor(p.marker, state, publisher))
-		case token == tokenSelf && self != "":
-			list = append(list, policydecl.NewContributor(self, state, ""))
-		default:
-			list = append(list, policydecl.NewContributor(token, state, ""))
-		}
-	}
-	return list
-}
-
-// aimAtName adds a request that only arrives whole if its principal does.
-func (p *plan) aimAtName(self string, accepted policydecl.Contributor, state policydecl.Assurance) {
-	for _, token := range p.policy.Tokens() {
-		if _, isState := policydecl.ParseAssurance(token); !isState {
-			p.byName = true
-		}
-	}
-	for _, c := range p.named(self, state) {
-		label := policydecl.BuildLabel(true, c)
-		if c != accepted && p.accepts(label) {
-			p.add(shotNamed, "a contributor accepted by name, "+state.String(), label)
-			return
-		}
-	}
-}
-
 func (p *plan) accepts(l policydecl.Label) bool { return p.decide(l).Accepted() }
 
 func (p *plan) decide(l policydecl.Label) policydecl.Decision {
@@ -206,7 +73,7 @@ func (p *plan) decide(l policydecl.Label) policydecl.Decision {
 
 // add adds a request with the verdict and the refusal that the policy has for it.
 func (p *plan) add(name, about string, l policydecl.Label) {
-	s := &shot{name: name, about: about, parsed: l, outcome: notSent}
+	s := &shot{name: name, about: about, parsed: l, answer: answer{outcome: notSent}}
 	switch {
 	case name == shotEmpty:
 		s.label = `{"contributors":[],"complete":true}` // a careless check finds nobody to refuse
@@ -221,19 +88,6 @@ func (p *plan) add(name, about string, l policydecl.Label) {
 	p.shots = append(p.shots, s)
 }
 
-// reconsider finds out whom a refusal should name if it is one by another policy than
-// the published one, as the refusal itself says. Or else a label would seem to have
-// been changed on the way.
-func (p *plan) reconsider(s *shot) {
-	if s.violation == nil || len(s.violation.AcceptFrom) == 0 {
-		return
-	}
-	applied, _ := policydecl.ReadPublished(map[string]any{"acceptFrom": s.violation.AcceptFrom}, p.policy)
-	if v := p.set.Decide(context.Background(), &s.parsed, applied).Violation(); v != nil {
-		s.want = v.Rejected
-	}
-}
-
 // refusable reports whether there is a labelled request that the policy refuses, which
 // is what shows whether labels arrive.
 func (p *plan) refusable() bool { return p.shot(shotStranger) != nil }
@@ -246,30 +100,6 @@ func (p *plan) shot(name string) *shot {
 		if s.name == name {
 			return s
 		}
-	}
-	return nil
-}
-
-// record keeps what came back. The error is that of a server that was lost.
-func (s *shot) record(raw json.RawMessage, err error) error {
-	var answer *peer.RPCError
-	var page *peer.HTTPError
-	switch {
-	case err == nil:
-		s.outcome, s.detail = result, string(raw)
-		if obj, err := inspect.ReadObject(raw); err == nil && string(obj.Get("isError")) == "true" {
-			s.outcome = toolError
-		}
-	case errors.As(err, &answer):
-		s.outcome, s.code, s.status, s.detail = rpcError, answer.Code, answer.Status, answer.Message
-		if v, flow, _ := flowerrors.ReadViolation(answer.Raw); flow {
-			s.outcome, s.violation = refused, v // nil if its detail is unusable
-		}
-		errors.As(err, &s.stripped)
-	case errors.As(err, &page):
-		s.outcome, s.status, s.detail = httpError, page.Status, page.Body
-	default:
-		return err
 	}
 	return nil
 }

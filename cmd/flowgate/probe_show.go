@@ -31,7 +31,7 @@ type probeJSON struct {
 
 // shotJSON is one request and what came back.
 type shotJSON struct {
-	Name    string          `json:"name"`             // stranger, marked, unlabelled, empty, incomplete, accepted or named
+	Name    string          `json:"name"`             // stranger, marked, other, unlabelled, empty, incomplete, accepted or named
 	Label   json.RawMessage `json:"label"`            // null if there was none
 	Expect  string          `json:"expect"`           // refused or accepted
 	Outcome outcome         `json:"outcome"`          // not-sent, refused, result, tool-error, error or http
@@ -39,6 +39,9 @@ type shotJSON struct {
 	Code    int64           `json:"code,omitempty"`   // of an error
 	Status  int             `json:"status,omitempty"` // of HTTP, if it is not 200
 	Text    string          `json:"text,omitempty"`   // of an error, cut
+	Times   int             `json:"times,omitempty"`  // how often it was sent, if that is not once
+	Mixed   bool            `json:"mixed,omitempty"`  // it was not always answered alike
+	Flaws   []string        `json:"flaws,omitempty"`  // what is wrong with a refusal, for people
 
 	Rejected   []flowerrors.Rejected `json:"rejected,omitempty"`
 	AcceptFrom []string              `json:"acceptFrom,omitempty"`
@@ -68,6 +71,10 @@ func (o *probed) json() probeJSON {
 		if s.outcome == rpcError || s.outcome == httpError {
 			j.Text = strings.ToValidUTF8(s.detail[:min(len(s.detail), maxJSONValue)], "")
 		}
+		if s.times > 1 {
+			j.Times = s.times
+		}
+		j.Mixed, j.Flaws = s.other != nil, s.flaws
 		if s.violation != nil {
 			j.Rejected, j.AcceptFrom = s.violation.Rejected, s.violation.AcceptFrom
 		}
@@ -77,7 +84,9 @@ func (o *probed) json() probeJSON {
 }
 
 // labelled reports whether the request has a label whose contributors a refusal can name.
-func (s *shot) labelled() bool { return s.name == shotStranger || s.name == shotMarked }
+func (s *shot) labelled() bool {
+	return s.name == shotStranger || s.name == shotMarked || s.name == shotOther
+}
 
 // showProbe prints a probe for people. finished is false if the server was lost.
 func (a *app) showProbe(o *probed, finished bool) {
@@ -96,7 +105,7 @@ func (a *app) showProbe(o *probed, finished bool) {
 			want = "accepted"
 		}
 		colour := green
-		if (s.outcome == refused) == s.accepted || s.outcome == rpcError || s.outcome == httpError {
+		if (s.outcome == refused && !s.gotThrough()) == s.accepted || s.other != nil || s.outcome == rpcError || s.outcome == httpError {
 			colour = red
 		}
 		rows = append(rows, []string{s.about, want, a.paint(colour, s.cameBack())})
@@ -132,28 +141,4 @@ func (o *probed) showHead(a *app) {
 		fmt.Fprintf(a.stdout, "policy  %s (%s)\n", tokens(o.plan.policy), source)
 	}
 	fmt.Fprintln(a.stdout)
-}
-
-// cameBack says for people what answered a request.
-func (s *shot) cameBack() string {
-	switch s.outcome {
-	case refused:
-		if s.violation == nil || len(s.violation.Rejected) == 0 {
-			return "refused, without saying whom"
-		}
-		var who []string
-		for _, r := range s.violation.Rejected[:min(len(s.violation.Rejected), 5)] {
-			who = append(who, strings.TrimSpace(clean(r.Assurance, 20)+" "+clean(r.Principal, 120)))
-		}
-		return "refused: " + strings.Join(who, ", ")
-	case result:
-		return "a result: it ran"
-	case toolError:
-		return "a result that says it is an error: " + clean(s.detail, 120)
-	case rpcError:
-		return fmt.Sprintf("error %d, %s", s.code, quoted(s.detail, 120))
-	case httpError:
-		return fmt.Sprintf("HTTP status %d", s.status)
-	}
-	return string(s.outcome)
 }

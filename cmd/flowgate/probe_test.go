@@ -149,6 +149,11 @@ func TestProbeOtherServers(t *testing.T) {
 			return `"error":` + string(d.Violation().AppendError(nil, 0, flowerrors.DetailFull))
 		}
 	}
+	everybody := func(l policydecl.Label, _ string) string {
+		d := policydecl.AcceptFrom("https://nobody.example/")
+		set, _ := policydecl.Compile(policydecl.Config{URI: gateURI})
+		return `"error":` + string(set.Decide(t.Context(), &l, d).Violation().AppendError(nil, 0, flowerrors.DetailFull))
+	}
 	when := func(class policydecl.Class, answer string) func(policydecl.Label, string) string {
 		return func(l policydecl.Label, _ string) string {
 			if l.Class() == class {
@@ -165,28 +170,30 @@ func TestProbeOtherServers(t *testing.T) {
 		calls int
 		text  string
 	}{
-		{"enforces", fake{flow: flow, policy: user, call: careful(when(99, ""))}, []string{"-run"}, enforced, 6, ""},
+		{"enforces", fake{flow: flow, policy: user, call: careful(when(99, ""))}, []string{"-run"}, enforced, 25, ""},
 		{"enforces nothing", fake{flow: flow, policy: user, call: always(ranResult)}, nil, notEnforced, 1, "ran"},
-		{"enforces nothing, run", fake{flow: flow, policy: user, call: always(ranResult)}, []string{"-run"}, notEnforced, 6, "ran"},
+		{"enforces nothing, run", fake{flow: flow, policy: user, call: always(ranResult)}, []string{"-run"}, notEnforced, 9, "ran"},
 		{"answers with a tool error", fake{flow: flow, policy: user, call: always(`"result":{"isError":true,"content":[]}`)}, nil, notEnforced, 1, "got through to the tool"},
-		{"takes no label for a good one", fake{flow: flow, policy: user, call: careful(when(policydecl.ClassAbsent, ranResult))}, nil, notEnforced, 3, "(no label) ran"},
-		{"takes an empty label for a good one", fake{flow: flow, policy: user, call: careful(when(policydecl.ClassMalformed, ranResult))}, nil, notEnforced, 4, "(a label that lists nobody) ran"},
-		{"takes an incomplete label for a good one", fake{flow: flow, policy: user, call: careful(when(policydecl.ClassIncomplete, ranResult))}, nil, notEnforced, 5, "incomplete) ran"},
-		{"calls a malformed label invalid", fake{flow: flow, policy: user, call: careful(when(policydecl.ClassMalformed, badParams))}, nil, otherRefusal, 5, "not all met it"},
-		{"refuses everything as unlabelled", fake{flow: flow, policy: user, call: always(deny)}, nil, stripped, 5, ""},
-		{"refuses everything as unlabelled, run", fake{flow: flow, policy: user, call: always(deny)}, []string{"-run"}, stripped, 6, ""},
-		{"refuses by another policy", fake{flow: flow, policy: `{"acceptFrom":["user","host"]}`, call: careful(when(99, ""))}, nil, policyDiffers, 5, "another policy than the one that is published"},
-		{"refuses what its policy accepts", fake{flow: flow, policy: `{"acceptFrom":["host"]}`, call: careful(when(99, ""))}, []string{"-run"}, policyDiffers, 6, "accepts is refused"},
-		{"wants other arguments", fake{flow: flow, policy: user, call: always(badParams)}, nil, otherRefusal, 5, `error -32602, \"missing argument \\x1b[31m\"`},
-		{"forbidden", fake{flow: flow, policy: user, call: always("no"), status: 403}, nil, otherRefusal, 5, "HTTP status 403"},
-		{"refusal without detail", fake{flow: flow, policy: user, call: always(refusal(`7`))}, nil, unclear, 5, "no readable detail"},
+		{"takes no label for a good one", fake{flow: flow, policy: user, call: careful(when(policydecl.ClassAbsent, ranResult))}, nil, notEnforced, 16, "(no label) ran"},
+		{"takes an empty label for a good one", fake{flow: flow, policy: user, call: careful(when(policydecl.ClassMalformed, ranResult))}, nil, notEnforced, 19, "(a label that lists nobody) ran"},
+		{"takes an incomplete label for a good one", fake{flow: flow, policy: user, call: careful(when(policydecl.ClassIncomplete, ranResult))}, nil, notEnforced, 22, "incomplete) ran"},
+		{"calls a malformed label invalid", fake{flow: flow, policy: user, call: careful(when(policydecl.ClassMalformed, badParams))}, nil, otherRefusal, 24, "not all met it"},
+		{"refuses everything as unlabelled", fake{flow: flow, policy: user, call: always(deny)}, nil, stripped, 24, ""},
+		{"refuses everything as unlabelled, run", fake{flow: flow, policy: user, call: always(deny)}, []string{"-run"}, stripped, 25, ""},
+		{"refuses by another policy", fake{flow: flow, policy: `{"acceptFrom":["user","host"]}`, call: careful(when(99, ""))}, nil, policyDiffers, 21, "another policy than the one that is published"},
+		{"refuses what its policy accepts", fake{flow: flow, policy: `{"acceptFrom":["host"]}`, call: careful(when(99, ""))}, []string{"-run"}, notEnforced, 17, "Refused by a policy that accepts user; published is host."},
+		{"refuses whom its policy names", fake{flow: flow, policy: `{"acceptFrom":["user","https://p.example/"]}`, call: careful(when(99, ""))}, []string{"-run"}, policyDiffers, 29, "accepts by name was refused"},
+		{"refuses everybody", fake{flow: flow, policy: user, call: careful(everybody)}, []string{"-run"}, policyDiffers, 25, "accepts is refused"},
+		{"wants other arguments", fake{flow: flow, policy: user, call: always(badParams)}, nil, otherRefusal, 24, `error -32602, \"missing argument \\x1b[31m\"`},
+		{"forbidden", fake{flow: flow, policy: user, call: always("no"), status: 403}, nil, otherRefusal, 24, "HTTP status 403"},
+		{"refusal without detail", fake{flow: flow, policy: user, call: always(refusal(`7`))}, nil, unclear, 24, "no readable detail"},
 		{"no policy", fake{call: always(ranResult)}, nil, noPolicy, 0, "Nothing was sent"},
-		{"no policy, run", fake{call: always(ranResult)}, []string{"-run"}, noPolicy, 6, "enforces none"},
-		{"policy hidden, stripped, run", fake{call: always(deny)}, []string{"-run"}, stripped, 6, "draft's default"},
+		{"no policy, run", fake{call: always(ranResult)}, []string{"-run"}, noPolicy, 7, "enforces none"},
+		{"policy hidden, stripped, run", fake{call: always(deny)}, []string{"-run"}, stripped, 19, "draft's default"},
 		{"only reports", fake{flow: `{"policy":false}`, policy: user, call: always(ranResult)}, nil, reportOnly, 0, "Nothing was sent"},
-		{"only reports, run", fake{flow: `{"policy":false}`, policy: user, call: always(ranResult)}, []string{"-run"}, reportOnly, 6, ""},
+		{"only reports, run", fake{flow: `{"policy":false}`, policy: user, call: always(ranResult)}, []string{"-run"}, reportOnly, 9, ""},
 		{"vendor token", fake{flow: flow, policy: `{"acceptFrom":["user","com.example.tier:gold"]}`, call: always(ranResult)}, nil, unclear, 0, "com.example.tier:gold"},
-		{"vendor token, run", fake{flow: flow, policy: `{"acceptFrom":["user","com.example.tier:gold"]}`, call: always(ranResult)}, []string{"-run"}, unclear, 6, "A matcher of the server"},
+		{"vendor token, run", fake{flow: flow, policy: `{"acceptFrom":["user","com.example.tier:gold"]}`, call: always(ranResult)}, []string{"-run"}, unclear, 9, "A matcher of the server"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -223,7 +230,7 @@ func TestProbeSendsNoMoreThanItMust(t *testing.T) {
 	for _, r := range out.Requests {
 		names = append(names, r.Name+" "+string(r.Outcome))
 	}
-	if got := strings.Join(names, ", "); got != "stranger refused, marked refused, accepted result" {
+	if got := strings.Join(names, ", "); got != "stranger refused, marked refused, marked refused, marked refused, marked refused, accepted result" {
 		t.Error(got)
 	}
 }
@@ -234,7 +241,7 @@ func TestProbeLosesTheServer(t *testing.T) {
 	f := &fake{flow: `{"policy":true}`, policy: `{"acceptFrom":["user"]}`}
 	block := make(chan struct{})
 	f.call = func(string) string {
-		if n++; n > 2 {
+		if n++; n > repeats {
 			<-block
 		}
 		return refusal(`{"rejected":[{"assurance":"unverified"}],"acceptFrom":["user"]}`)
@@ -242,7 +249,7 @@ func TestProbeLosesTheServer(t *testing.T) {
 	url := f.start(t)
 	t.Cleanup(func() { close(block) }) // before the server is closed, which waits for it
 	r := flowgate(t, "probe", "-timeout", "1s", "-url", url, "-tool", "t")
-	r.wants(t, 2, "no answer to tools/call within 1s", "a stranger, tofu, alone")
+	r.wants(t, 2, "no answer to tools/call within 1s", "a stranger, unverified, beside an accepted contributor")
 	if strings.Contains(r.out, "stripped") {
 		t.Error("a verdict without all answers")
 	}

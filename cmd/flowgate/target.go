@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -65,6 +64,14 @@ func (t *target) setEra(s string) error {
 // given reports whether a server was named.
 func (t *target) given() bool { return t.url != "" || t.stdio }
 
+// given shows an argument that is not understood. A URL among them may hold a secret.
+func given(arg string) string {
+	if strings.Contains(arg, "://") {
+		return peer.Address(arg)
+	}
+	return quoted(arg, 80)
+}
+
 // check reports what is wrong with the flags as a whole, as text, or "".
 func (t *target) check(rest []string) string {
 	t.command = rest
@@ -80,22 +87,19 @@ func (t *target) check(rest []string) string {
 	case t.stdio && len(t.header) > 0:
 		return "-header is for -url: on stdio there are no headers"
 	case t.url != "" && len(rest) > 0:
-		return fmt.Sprintf("unexpected argument %s after the flags", quoted(rest[0], 80))
+		return fmt.Sprintf("unexpected argument %s after the flags", given(rest[0]))
 	case !t.given() && len(t.header) > 0:
 		return "-header needs -url"
 	}
 	return ""
 }
 
-// String names the server for people. A password in a URL is left out.
+// String names the server for people. What may be a secret in a URL is left out.
 func (t *target) String() string {
 	if t.stdio {
 		return clean(strings.Join(t.command, " "), 120)
 	}
-	if u, err := url.Parse(t.url); err == nil {
-		return clean(u.Redacted(), 120)
-	}
-	return clean(t.url, 120)
+	return peer.Address(t.url)
 }
 
 // targetJSON says which server it was.
@@ -111,10 +115,10 @@ func (t *target) json() *targetJSON {
 	return &targetJSON{URL: t.String()}
 }
 
-// dial reaches the server.
-func (a *app) dial(ctx context.Context, t *target) (*peer.Conn, error) {
+// dial reaches the server; apart is for a connection for every request.
+func (a *app) dial(ctx context.Context, t *target, apart bool) (*peer.Conn, error) {
 	cfg := peer.Config{
-		URL: t.url, Header: t.header, Era: t.era, Timeout: t.timeout, Grace: a.grace,
+		URL: t.url, Header: t.header, Era: t.era, Timeout: t.timeout, Grace: a.grace, Apart: apart,
 		Name: "flowgate", Version: version(),
 	}
 	if t.stdio {
@@ -162,6 +166,14 @@ func inspectAll(ctx context.Context, c *peer.Conn) (*inspect.Report, error) {
 		err = w.stripped
 	}
 	return r, err
+}
+
+// versionNotes says what is odd about the protocol version that a server names.
+func versionNotes(c *peer.Conn) []string {
+	if c.Strange() == "" {
+		return nil
+	}
+	return []string{"the server names the protocol version " + clean(c.Strange(), 40) + ", which is not known here"}
 }
 
 // serverJSON is what a server says about itself.

@@ -102,6 +102,7 @@ func kindOfList(raw []byte) (string, error) {
 		return "", err
 	}
 	var unsure error
+	kind := ""
 	for _, v := range list {
 		one := document{raw: v}
 		obj, err := inspect.ReadObject(v)
@@ -109,13 +110,18 @@ func kindOfList(raw []byte) (string, error) {
 			err = one.classify(obj)
 		}
 		if _, ok := inspect.KindOf(one.kind); ok && err == nil && !one.list {
-			return one.kind, nil
+			if kind != "" && kind != one.kind {
+				return "", fmt.Errorf("%w: an array of more than one thing: %s, %s; use -kind to say which it is", errUnrecognised, kind, one.kind)
+			}
+			kind = one.kind
 		}
 		if unsure == nil && errors.Is(err, errUnrecognised) {
 			unsure = err
 		}
 	}
 	switch {
+	case kind != "":
+		return kind, nil
 	case len(list) == 0:
 		return "", fmt.Errorf("%w: an empty array", errUnrecognised)
 	case areStrings(raw):

@@ -36,7 +36,8 @@ func TestUnwrap(t *testing.T) {
 		{`{"uri":"x://a","_meta":{` + label + `}}`, "", 1, "holds   label\n"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{` + label + `}}}`, "", 1, "  /params" + at},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{` + label + `}}}`, "label", 1, "  /params" + at},
-		{`{"tools":[],"_meta":{` + label + `}}`, "", 0, "holds   tools\n"},
+		{`{"tools":[],"_meta":{` + label + `}}`, "", 2, "list of tools (tools), label (_meta); use -kind"},
+		{`{"tools":[],"_meta":{` + label + `}}`, "tool", 0, "holds   tools\n"},
 
 		{`[` + badTag + `]`, "", 1, "holds   tools\n"},
 		{`[` + badTag + `]`, "", 1, "tools[0] t\n  /flowPolicy/acceptFrom/0: "},
@@ -46,6 +47,8 @@ func TestUnwrap(t *testing.T) {
 		{`[{"name":"a"}]`, "", 2, "say -kind tool or -kind prompt"},
 		{`[]`, "", 2, "an empty array"},
 		{`[]`, "tool", 0, "holds   tools\n"},
+		{`[` + badTag + `,{"uri":"x://a","name":"a"}]`, "", 2, "an array of more than one thing: tool, resource; use -kind"},
+		{`[` + badTag + `,{"uri":"x://a","name":"a"}]`, "tool", 1, "tools[1] a\n"},
 		{`[1]`, "", 2, "an array of neither tools, resources, templates nor prompts"},
 		{`[{"tools":[]}]`, "", 2, "an array of neither"},
 		{`["self","user"]`, "", 2, `an array of strings; for a flow policy write {"acceptFrom":[...]}`},
@@ -63,6 +66,35 @@ func TestUnwrap(t *testing.T) {
 	} {
 		validateText(t, tt.text, tt.kind).wants(t, tt.status, tt.want)
 	}
+}
+
+// What could be more than one thing is none until somebody says which.
+func TestAmbiguousDocuments(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"capabilities":{},"tools":[{"name":"u"}]}`:                       "initialize (capabilities), list of tools (tools); use -kind",
+		`{"jsonrpc":"2.0","id":1,"result":{"capabilities":{},"tools":[]}}`: "initialize (capabilities), list of tools (tools)",
+		`{"tools":[],"resources":[]}`:                                      "list of tools (tools), list of resources (resources)",
+		`{"tools":[],"flowPolicy":{"acceptFrom":["user"]}}`:                "list of tools (tools), policy (flowPolicy)",
+		`{"acceptFrom":["user"],"contributors":[]}`:                        "policy (acceptFrom), label (contributors)",
+		`{"name":"t","inputSchema":{"type":"object"},"uri":"x://a"}`:       "tool (inputSchema), resource (uri)",
+		`{"name":"t","uriTemplate":"x://{a}","uri":"x://a"}`:               "template (uriTemplate), resource (uri)",
+		`{"name":"t","inputSchema":{"type":"object"},"tools":[]}`:          "tool (inputSchema), list of tools (tools)",
+		`{"code":403,"message":"x","acceptFrom":["user"]}`:                 "policy (acceptFrom), violation (code)",
+		`{"capabilities":{},"flow":{"policy":true}}`:                       "initialize (capabilities), capability (flow)",
+		`{"contributors":[],"flowPolicy":{"acceptFrom":[]}}`:               "label (contributors), policy (flowPolicy)",
+	} {
+		validateText(t, text, "").wants(t, 2, "it has members of more than one thing: ", want)
+	}
+	for text, want := range map[string]string{ // these are one thing
+		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"},"flowPolicy":{"acceptFrom":["user"]}}`: "holds   tool\n",
+		`{"flow":{"policy":true},"tools":{},"resources":{}}`:                                                                 "holds   capability\n",
+		`{"rejected":[],"acceptFrom":[]}`:                                                                                    "holds   violation\n",
+		`{"capabilities":{},"tools":{}}`:                                                                                     "holds   initialize\n",
+		`{"contributors":[{"assurance":"user"}],"complete":true,"code":1}`:                                                   "holds   label\n",
+	} {
+		validateText(t, text, "").wants(t, 0, want)
+	}
+	flowgate(t, "explain", "-policy", `{"flowPolicy":{"acceptFrom":["user"]},"tools":[]}`).wants(t, 2, "-policy: this has members of more than one thing: list of tools (tools), policy (flowPolicy); give the policy alone")
 }
 
 // Where a table says the draft's default, JSON says source draft.

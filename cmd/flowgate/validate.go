@@ -45,6 +45,7 @@ type validateJSON struct {
 	Entries  []entryJSON   `json:"entries"`
 	Findings []findingJSON `json:"findings"` // those about no entry
 	Summary  summaryJSON   `json:"summary"`
+	Notes    []string      `json:"notes,omitempty"` // for people; the wording may change
 	Error    string        `json:"error,omitempty"` // why the run ended early
 }
 
@@ -88,9 +89,9 @@ func (a *app) validate(ctx context.Context, args []string) (int, error) {
 	case fs.NArg() == 0:
 		return statusMisuse, a.misuse(fs, "nothing to validate; name a file, or a server with -url or -stdio")
 	case fs.NArg() > 1:
-		return statusMisuse, a.misuse(fs, "one file at a time, and flags before it: unexpected argument %s", quoted(fs.Arg(1), 80))
+		return statusMisuse, a.misuse(fs, "one file at a time, and flags before it: unexpected argument %s", given(fs.Arg(1)))
 	case strings.HasPrefix(fs.Arg(0), "http://") || strings.HasPrefix(fs.Arg(0), "https://"):
-		return statusMisuse, a.misuse(fs, "%s is no file; for a server write -url before it", quoted(fs.Arg(0), 80))
+		return statusMisuse, a.misuse(fs, "%s is no file; for a server write -url before it", given(fs.Arg(0)))
 	}
 	return a.validateFile(ctx, fs.Arg(0), *kind, *asJSON)
 }
@@ -122,7 +123,7 @@ func (a *app) validateFile(ctx context.Context, name, kind string, asJSON bool) 
 func (a *app) validateServer(ctx context.Context, at *target, asJSON bool) (int, error) {
 	ctx, cancel := at.bound(ctx)
 	defer cancel()
-	conn, err := a.dial(ctx, at)
+	conn, err := a.dial(ctx, at, false)
 	if err != nil {
 		return a.fail(asJSON, "validate", at.overdue(ctx, err))
 	}
@@ -137,8 +138,16 @@ func (a *app) validateServer(ctx context.Context, at *target, asJSON bool) (int,
 			},
 		}})
 	}
+	if conn.Twice() {
+		r.Other = append(r.Other, inspect.Finding{Where: "standard output", Fault: policydecl.Fault{
+			Rule: policydecl.RuleMCP, ConfigError: &flowerrors.ConfigError{
+				Reason: flowerrors.ReasonDuplicate, Detail: "a request was answered more than once, and two readers can take different answers", Hint: "answer once",
+			},
+		}})
+	}
+	notes := versionNotes(conn)
 	if asJSON {
-		out := validateJSON{Target: at.json(), Server: describeServer(conn, r.Server)}
+		out := validateJSON{Target: at.json(), Server: describeServer(conn, r.Server), Notes: notes}
 		if lost != nil {
 			out.Error = lost.Error()
 		}
@@ -150,6 +159,9 @@ func (a *app) validateServer(ctx context.Context, at *target, asJSON bool) (int,
 	}
 	fmt.Fprintf(a.stdout, "server  %s %s at %s, protocol %s\nflow    %s\n\n",
 		clean(r.Server.Name, 60), clean(r.Server.Version, 30), at, conn.Version(), flowLine(r.Server))
+	for _, note := range notes {
+		fmt.Fprintf(a.stdout, "Note: %s.\n\n", note)
+	}
 	status, err := a.showReport(r)
 	if lost != nil {
 		return statusMisuse, lost
@@ -218,7 +230,11 @@ func (a *app) showReport(r *inspect.Report) (int, error) {
 	n := r.Count()
 	verdict := a.paint(green, "no findings")
 	if n > 0 {
-		verdict = a.paint(red, plural(n, "finding", "findings"))
+		verdict = plural(n, "finding", "findings")
+		if r.Capped() {
+			verdict = "at least " + verdict
+		}
+		verdict = a.paint(red, verdict)
 	}
 	if len(r.Entries) > 0 {
 		fmt.Fprintf(a.stdout, "%s, %d with their own policy: ", plural(len(r.Entries), "declaration", "declarations"), own(r))
@@ -256,7 +272,11 @@ func (a *app) showFaults(where string, faults []policydecl.Fault, more int) {
 		fmt.Fprintln(a.stdout, "  "+f.Error())
 	}
 	if more += max(0, len(faults)-maxShown); more > 0 {
-		fmt.Fprintf(a.stdout, "  and %d more\n", more)
+		least := ""
+		if inspect.Capped(faults) {
+			least = "at least "
+		}
+		fmt.Fprintf(a.stdout, "  and %s%d more\n", least, more)
 	}
 	fmt.Fprintln(a.stdout)
 }

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
 // self is this test binary, which modeVariable makes a server.
@@ -167,6 +170,7 @@ func TestValidateOddCommands(t *testing.T) {
 		"exit":       {2, "the command ended (exit status 4) before it answered initialize; standard error ends with:\n    main.go:7: undefined: luck\n    out of \\x1b[31mluck\n    exit status 1\n"},
 		"silent":     {2, "no answer to initialize within 300ms; a server that only speaks 2026-07-28 may need -era 2026-07-28; if the command has to compile or load first, raise -timeout, as in -timeout 2m\n"},
 		"banner":     {1, `"\x1b[2Jwelcome": a line that is no message`},
+		"twice":      {1, "standard output\n  (root): duplicate: a request was answered more than once"},
 		"dies later": {2, "tools/list: the command ended (exit status 0) before it answered tools/list"},
 	} {
 		t.Run(mode, func(t *testing.T) {
@@ -206,6 +210,28 @@ func TestValidateHostileTexts(t *testing.T) {
 	url := f.start(t)
 	flowgate(t, "validate", "-url", url).golden(t, "validate-hostile", url, "URL") // every run looks for control characters
 	flowgate(t, "validate", "-json", "-url", url).golden(t, "validate-hostile-json", url, "URL")
+}
+
+// Where the validator stopped counting, no number is the whole one.
+func TestValidateManyMistakes(t *testing.T) {
+	f := &fake{flow: flowTrue, policy: `{"acceptFrom":[` + strings.Repeat(`"nonsense",`, 500) + `"user"]}`}
+	flowgate(t, "validate", "-url", f.start(t)).wants(t, 1, "  and at least 80 more\n", "1 with their own policy: at least 100 findings\n")
+}
+
+// A server may name any version; one that is not known is told.
+func TestVersionsThatAreNotKnown(t *testing.T) {
+	for version, want := range map[string]string{
+		`"2099-01-01"`: "the server names the protocol version 2099-01-01, which is not known here", `7`: "version 7, which",
+		`"\u001b[31m"`: `version \x1b[31m, which`, `null`: "which is not known here",
+	} {
+		f := &fake{flow: flowTrue, policy: `{"acceptFrom":["user"]}`, version: version}
+		policy := policydecl.AcceptFrom("user")
+		f.call = deciding(t, policy, policy, flowerrors.DetailFull, nil)
+		url := f.start(t)
+		flowgate(t, "validate", "-url", url).wants(t, 0, "Note: ", want)
+		flowgate(t, "validate", "-json", "-url", url).wants(t, 0, `"notes": [`)
+		flowgate(t, "probe", "-tool", "t", "-url", url).wants(t, 0, want)
+	}
 }
 
 func TestValidateEndlessPages(t *testing.T) {

@@ -20,8 +20,9 @@ const (
 	MaxEntries = 10_000
 	// MaxBytes is how large all answers together may be; their text is kept.
 	MaxBytes = 64 << 20
-	// MaxFaults is how many faults of one declaration are kept; see Entry.More.
-	MaxFaults = 100
+	// MaxFaults is how many faults of one declaration are kept; see Entry.More. It is as
+	// many as a validator reports: where there are more, its last one says so.
+	MaxFaults = policydecl.MaxFaults
 	// MaxAllFaults is how many faults of all declarations together are kept.
 	MaxAllFaults = 10_000
 	// MaxOther is how many faults outside the declarations are kept.
@@ -255,6 +256,7 @@ func (r *Report) defaultPolicy() policydecl.Policy {
 
 // keep adds faults to an entry as far as the bounds allow, and counts the others.
 func (r *Report) keep(e *Entry, faults []policydecl.Fault) {
+	e.Capped = e.Capped || Capped(faults)
 	room := min(MaxFaults-len(e.Faults), MaxAllFaults-r.kept)
 	if len(faults) > room {
 		e.More += len(faults) - room

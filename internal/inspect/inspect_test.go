@@ -204,21 +204,6 @@ func TestLostServer(t *testing.T) {
 	}
 }
 
-func TestCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := inspect.Run(ctx, func(context.Context, string, map[string]any) (json.RawMessage, error) {
-		cancel()
-		return json.RawMessage(`{"tools":[],"nextCursor":"again"}`), nil
-	}, []byte(everything))
-	if !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	r := &inspect.Report{}
-	if err := r.AddList(ctx, policydecl.Tool, []byte(tools(tool("a", "")))); !errors.Is(err, context.Canceled) || len(r.Entries) != 0 {
-		t.Errorf("%v, %d entries", err, len(r.Entries))
-	}
-}
-
 func TestEndlessLists(t *testing.T) {
 	const onlyTools = `{"capabilities":{"tools":{}}}`
 	big := strings.Repeat(`{"name":"a"},`, 2000)
@@ -276,29 +261,6 @@ func TestHostileEntries(t *testing.T) {
 	deeper := run(t, `{"capabilities":{"tools":{}}}`, answers{"tools/list": strings.Repeat("[", 20_000)})
 	if got := findings(deeper); len(got) != 1 {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestManyFindingsAreBounded(t *testing.T) {
-	list := `["` + strings.Repeat(`nonsense","`, inspect.MaxFaults) + `user"]`
-	r := run(t, `{"capabilities":{"tools":{},"flow":{"policy":true}}}`, answers{"tools/list": tools(slices.Repeat([]string{tool("a", `,"flowPolicy":{"acceptFrom":`+list+`}`)}, 150)...)})
-	kept := 0
-	for i := range r.Entries {
-		if e := &r.Entries[i]; len(e.Faults)+e.More < inspect.MaxFaults {
-			t.Errorf("%d: %d and %d more", i, len(e.Faults), e.More)
-		}
-		kept += len(r.Entries[i].Faults)
-	}
-	if kept != inspect.MaxAllFaults {
-		t.Errorf("%d kept", kept)
-	}
-	names := ""
-	for i := range 500 {
-		names += fmt.Sprintf(`"%d":1,"%d":2,`, i, i)
-	}
-	r = run(t, `{"capabilities":{"tools":{}}}`, answers{"tools/list": `{` + names + `"tools":[]}`})
-	if len(r.Other) != inspect.MaxOther {
-		t.Errorf("%d findings", len(r.Other))
 	}
 }
 

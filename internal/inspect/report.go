@@ -2,8 +2,10 @@ package inspect
 
 import (
 	"iter"
+	"slices"
 	"strconv"
 
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -26,6 +28,7 @@ type Entry struct {
 	Source Source
 	Faults []policydecl.Fault // pointers start at the declaration
 	More   int                // how many faults were left out of Faults
+	Capped bool               // there are still more, which nobody has counted
 
 	// Raw is the declaration's text. It shares the memory of the answer.
 	Raw []byte
@@ -90,6 +93,22 @@ func (r *Report) Count() int {
 		n += len(r.Entries[i].Faults) + r.Entries[i].More
 	}
 	return n
+}
+
+// Capped reports whether the validator stopped counting somewhere, so that Count is what
+// there is at least.
+func (r *Report) Capped() bool {
+	return slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Capped })
+}
+
+// Capped reports whether a validator's list of faults ends in one that stands for all
+// that it has not counted.
+func Capped(faults []policydecl.Fault) bool {
+	if len(faults) < policydecl.MaxFaults {
+		return false
+	}
+	last := faults[len(faults)-1]
+	return last.Pointer == "" && last.Reason == flowerrors.ReasonLimit && last.Limit == policydecl.MaxFaults
 }
 
 // Find returns the entry of that kind and name, the first if there are several.

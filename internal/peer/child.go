@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -25,7 +27,9 @@ type child struct {
 	exited chan struct{} // closed when it has been waited for
 	work   sync.WaitGroup
 
-	noise string // the first line that is no message
+	noise   string           // the first line that is no message
+	doubles map[int64]*reply // what was answered, by the id of the request
+	twice   bool             // something was answered more than once
 }
 
 // line is one line of standard output, or why there is none.
@@ -40,8 +44,10 @@ func startChild(command []string, grace time.Duration) (*child, error) {
 	c := &child{
 		cmd: exec.Command(command[0], command[1:]...), grace: grace, words: &tail{max: maxWords},
 		out: make(chan []byte), in: make(chan line), closed: make(chan struct{}), exited: make(chan struct{}),
+		doubles: map[int64]*reply{},
 	}
 	ownGroup(c.cmd)
+	dieWithUs(c.cmd)
 	c.cmd.Stderr = c.words
 	c.cmd.WaitDelay = grace // a grandchild may hold standard error open
 	stdin, err := c.cmd.StdinPipe()
@@ -54,21 +60,53 @@ func startChild(command []string, grace time.Duration) (*child, error) {
 		return nil, err
 	}
 	c.stdin, c.stdout, c.cmd.Stdout = stdin, stdout, writer
-	err = c.cmd.Start()
+	err = c.live()
 	writer.Close()
 	if err != nil {
 		stdout.Close()
 		return nil, fmt.Errorf("cannot start the command: %s", Escape(err.Error(), 300))
 	}
-	c.work.Add(3)
+	c.work.Add(2)
 	go c.write()
 	go c.read()
-	go func() {
-		defer c.work.Done()
-		_ = c.cmd.Wait() // how it ended is in its ProcessState
-		close(c.exited)
-	}()
 	return c, nil
+}
+
+// live starts the program and waits for its end in a goroutine that keeps its thread:
+// Linux takes the end of the thread which started a child for ours, see dieWithUs.
+func (c *child) live() error {
+	started := make(chan error)
+	c.work.Go(func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		alive.Lock()
+		err := c.cmd.Start()
+		if err == nil {
+			alive.children[c.cmd] = true
+		}
+		alive.Unlock()
+		if started <- err; err == nil {
+			_ = c.cmd.Wait() // how it ended is in its ProcessState
+			close(c.exited)
+		}
+	})
+	return <-started
+}
+
+// alive holds the children that were started and not yet ended by us.
+var alive = struct {
+	sync.Mutex
+	children map[*exec.Cmd]bool
+}{children: map[*exec.Cmd]bool{}}
+
+// KillChildren kills every child that is left, with its children. It is for a program
+// that must end at once, without [Conn.Close].
+func KillChildren() {
+	alive.Lock()
+	defer alive.Unlock()
+	for cmd := range alive.children {
+		kill(cmd)
+	}
 }
 
 // write passes messages to the child until it is closed. A child that does not read
@@ -104,36 +142,59 @@ func (c *child) read() {
 	}
 }
 
-func (c *child) exchange(ctx context.Context, r *request) (message, int, error) {
+func (c *child) exchange(ctx context.Context, r *request) (*reply, error) {
 	if err := c.send(ctx, r.method, r.body); err != nil {
-		return message{}, 0, err
+		return nil, err
 	}
-	size := 0
+	got, size, wait := r.reply(), 0, ctx
+	defer func() {
+		if got.found {
+			c.doubles[r.id] = &reply{}
+		}
+	}()
 	for range maxBefore {
-		text, err := c.receive(ctx, r.method)
-		if err != nil {
-			return message{}, 0, err
+		text, err := c.receive(wait, r.method)
+		switch {
+		case err != nil && got.settle():
+			return got, nil
+		case err != nil:
+			return nil, err
 		}
 		if size += len(text); size > maxBytesBefore {
 			break
 		}
 		m, err := readMessage(text)
-		switch {
-		case err != nil:
+		if err != nil {
 			if c.noise == "" {
 				c.noise = string(text[:min(len(text), 512)])
 			}
-		case m.answers(r.id):
-			return m, 0, nil
-		default:
-			if reply := m.reply(); reply != nil {
-				if err := c.send(ctx, r.method, reply); err != nil {
-					return message{}, 0, err
-				}
+			continue
+		}
+		if got.take(m) {
+			return got, nil
+		}
+		if got.stray != nil && wait == ctx {
+			var cancel context.CancelFunc
+			wait, cancel = context.WithTimeout(ctx, r.settle)
+			defer cancel()
+		}
+		c.again(m)
+		if answer := m.reply(); answer != nil {
+			if err := c.send(ctx, r.method, answer); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return message{}, 0, fmt.Errorf("%s: %w%s", r.method, errFlood, c.heard())
+	return nil, fmt.Errorf("%s: %w%s", r.method, errFlood, c.heard())
+}
+
+// again notices an answer to what was answered before.
+func (c *child) again(m message) {
+	id, err := strconv.ParseInt(string(m.id), 10, 64)
+	if before := c.doubles[id]; err == nil && before != nil && m.answers(id) {
+		before.another(m)
+		c.twice = true
+	}
 }
 
 func (c *child) notify(ctx context.Context, r *request) error { return c.send(ctx, r.method, r.body) }
@@ -202,6 +263,9 @@ func (c *child) close(context.Context) {
 		c.gone(c.grace / 2)
 	}
 	kill(c.cmd) // the child, or its own children, which it may have left behind
+	alive.Lock()
+	delete(alive.children, c.cmd)
+	alive.Unlock()
 	c.stdout.Close()
 	c.work.Wait()
 }

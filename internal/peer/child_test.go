@@ -17,6 +17,9 @@ import (
 // modeVariable makes the test binary a server that misbehaves in one way.
 const modeVariable = "PEER_TEST_MODE"
 
+// saidVariable is what a child says to tools/call, see asked.
+const saidVariable = "PEER_TEST_SAID"
+
 // aliveVariable is an address that a child connects to and stays connected to while it
 // lives.
 const aliveVariable = "PEER_TEST_ALIVE"
@@ -53,6 +56,17 @@ func misbehave(mode string) {
 			id := s[strings.Index(s, `"id":`)+5:]
 			id = id[:strings.IndexByte(id, ',')]
 			fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`+"\n"+`{"jsonrpc":"2.0","id":%s,"result":{"n":1}}`+"\n", id)
+		}
+	case "says":
+		line()
+		fmt.Println(helloLine)
+		for s := line(); s != ""; s = line() {
+			switch {
+			case strings.Contains(s, `"method":"tools/call"`):
+				fmt.Println(strings.NewReplacer(" ", "\n", "%", "2").Replace(os.Getenv(saidVariable)))
+			case strings.Contains(s, `"id":3`):
+				fmt.Println(`{"jsonrpc":"2.0","id":3,"result":{}}`)
+			}
 		}
 	case "exit":
 		fmt.Fprintln(os.Stderr, "first\nno \x1b[31mlicence\u202e")
@@ -203,8 +217,8 @@ func TestChildrenThatMisbehave(t *testing.T) {
 	}{
 		{"exit", 0, []string{"ended (exit status 3)", "before it answered initialize", "; standard error ends with:\n    first\n    no \\x1b[31mlicence\\u202e"}},
 		{"close", 0, []string{"closed its standard output before it answered initialize"}},
-		{"silent", 100 * time.Millisecond, []string{"no answer to initialize within 100ms"}},
-		{"deaf", 100 * time.Millisecond, []string{"no answer to initialize within 100ms"}},
+		{"silent", time.Second, []string{"no answer to initialize within 1s"}},
+		{"deaf", time.Second, []string{"no answer to initialize within 1s"}},
 		{"garbage", 0, []string{"before it answered initialize", `a line on standard output is no message: "Listening!"`}},
 		{"yes", 0, []string{`initialize: too many messages came before the answer; a line on standard output is no message: "y"`}},
 		{"flood", 0, []string{"initialize: too many messages came before the answer"}},
@@ -289,6 +303,20 @@ func TestChildDoesNotRead(t *testing.T) {
 	}
 	c.Close()
 	w.gone(t, 1)
+	noneLeft(t)
+}
+
+// A program that must end at once can still take its children with it.
+func TestKillChildren(t *testing.T) {
+	w := newWitness(t)
+	c, err := Dial(t.Context(), childConfig(t, "stubborn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	KillChildren()
+	w.gone(t, 1)
+	c.Close()
+	KillChildren() // nobody is left to hit
 	noneLeft(t)
 }
 

@@ -47,15 +47,15 @@ type Config struct {
 	Name    string      // of the client, as told to the server
 	Version string
 
+	Apart   bool          // a connection of its own for every request over HTTP
 	Timeout time.Duration // for one answer; 0 means DefaultTimeout
 	Grace   time.Duration // for a child to end before it is killed; 0 means 2 seconds
 }
 
 // link is one way to reach a server. It serves one request at a time.
 type link interface {
-	// exchange sends a request and returns the message that answers it, and the HTTP
-	// status if there is one that is not 200.
-	exchange(ctx context.Context, r *request) (message, int, error)
+	// exchange sends a request and returns the message that answers it.
+	exchange(ctx context.Context, r *request) (*reply, error)
 	// notify sends a message that has no answer.
 	notify(ctx context.Context, r *request) error
 	// close ends everything, within a bound.
@@ -68,7 +68,14 @@ type request struct {
 	method string
 	body   []byte
 	header http.Header // for a link that has headers
+
+	strict bool          // only an answer with the request's id counts (X1)
+	drain  bool          // what follows the answer is read too
+	settle time.Duration // for as long as this
 }
+
+// reply returns where to put what comes back.
+func (r *request) reply() *reply { return &reply{id: r.id, strict: r.strict} }
 
 // Conn is a connection to a server. It is not safe for concurrent use.
 type Conn struct {
@@ -78,6 +85,7 @@ type Conn struct {
 	era     Era
 	version string
 	hello   json.RawMessage
+	strange string // the version that the server named, as sent, if it is not known
 }
 
 // Dial reaches a server and reads what it says about itself. ctx bounds this only. The
@@ -94,7 +102,7 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	if len(cfg.Command) > 0 {
 		c.link, err = startChild(cfg.Command, cfg.Grace)
 	} else {
-		c.link, err = newWeb(cfg.URL, cfg.Header)
+		c.link, err = newWeb(cfg.URL, cfg.Header, cfg.Apart)
 	}
 	if err != nil {
 		return nil, err
@@ -123,6 +131,16 @@ func (c *Conn) Era() Era { return c.era }
 // Version returns the protocol version in use, as the server named it.
 func (c *Conn) Version() string { return c.version }
 
+// Strange returns what the server named as its protocol version, as sent, if that is no
+// version that is known here, or "".
+func (c *Conn) Strange() string { return c.strange }
+
+// Twice reports whether a child was seen to answer a request more than once.
+func (c *Conn) Twice() bool {
+	child, ok := c.link.(*child)
+	return ok && child.twice
+}
+
 // Noise returns the beginning of what a child wrote to standard output that is no
 // message, as written, or "".
 func (c *Conn) Noise() string {
@@ -135,11 +153,39 @@ func (c *Conn) Noise() string {
 // Call sends a request and returns its result. The error is an [RPCError] if the server
 // answered with one, and an [HTTPError] if what answered does not speak MCP.
 func (c *Conn) Call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
-	return c.CallWith(ctx, method, params, nil)
+	a, err := c.ask(ctx, method, params, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	return a.Result, a.Err
 }
 
-// CallWith is Call with further headers, for a link that has headers.
-func (c *Conn) CallWith(ctx context.Context, method string, params map[string]any, header http.Header) (json.RawMessage, error) {
+// Ask is Call with further headers, for a link that has headers. It tells what came
+// beside the answer, and reads on after it for a moment: a server may say one thing and
+// then do another. The error is that of a server which did not answer as MCP does.
+func (c *Conn) Ask(ctx context.Context, method string, params map[string]any, header http.Header) (*Answer, error) {
+	a, err := c.ask(ctx, method, params, header, true)
+	if child, ok := c.link.(*child); ok && err == nil {
+		c.barrier(ctx, child, a)
+	}
+	return a, err
+}
+
+// barrier reads what a child says until it answers a ping, or for a moment.
+func (c *Conn) barrier(ctx context.Context, child *child, to *Answer) {
+	id := c.id
+	ctx, cancel := context.WithTimeout(ctx, c.settling())
+	defer cancel()
+	a, err := c.ask(ctx, string(mcp.MethodPing), nil, nil, false)
+	if err == nil {
+		to.Beside = append(to.Beside, a.Beside...)
+	}
+	if again := child.doubles[id]; again != nil {
+		to.Again, to.Late = again.again, json.RawMessage(again.late)
+	}
+}
+
+func (c *Conn) ask(ctx context.Context, method string, params map[string]any, header http.Header, drain bool) (*Answer, error) {
 	r, err := c.request(method, params)
 	if err != nil {
 		return nil, err
@@ -148,22 +194,29 @@ func (c *Conn) CallWith(ctx context.Context, method string, params map[string]an
 		r.header[k] = v
 	}
 	c.id++
-	r.id = c.id
+	r.id, r.drain, r.settle = c.id, drain, c.settling()
+	r.strict = c.hello != nil
 	if r.body, err = envelope(r.id, method, c.params(params)); err != nil {
 		return nil, err
 	}
 	timed, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	m, status, err := c.link.exchange(timed, r)
+	got, err := c.link.exchange(timed, r)
 	if err != nil {
 		return nil, c.explain(ctx, method, err)
 	}
-	result, err := m.outcome(method)
-	if answer := (*RPCError)(nil); errors.As(err, &answer) {
-		answer.Status = status
-		return nil, c.doubt(answer)
+	a := &Answer{
+		Beside: got.beside, Streamed: got.stream, Again: got.again, Late: json.RawMessage(got.late), Open: got.open,
+		Unversioned: string(got.jsonrpc) != `"2.0"`,
 	}
-	return result, err
+	a.Result, a.Err = got.outcome(method)
+	if answer := (*RPCError)(nil); errors.As(a.Err, &answer) {
+		answer.Status, answer.NoID = got.status, r.strict && !got.answers(r.id)
+		a.Err = c.doubt(answer)
+	} else if a.Err != nil {
+		return nil, a.Err
+	}
+	return a, nil
 }
 
 // explain tells a deadline from a caller that gave up.

@@ -18,13 +18,17 @@ type RPCError struct {
 	Message string
 	Raw     json.RawMessage // the error object
 	Status  int             // of HTTP, where it is not 200
+	NoID    bool            // it does not name the request, as it must (X1)
 }
 
 // Error says what the server answered.
 func (e *RPCError) Error() string {
 	at := ""
+	if e.NoID {
+		at = " without the id of the request (X1)"
+	}
 	if e.Status != 0 {
-		at = fmt.Sprintf(" (HTTP status %d)", e.Status)
+		at += fmt.Sprintf(" (HTTP status %d)", e.Status)
 	}
 	return fmt.Sprintf("%s was answered with error %d, %s%s", Escape(e.Method, 80), e.Code, Quote(e.Message, 200), at)
 }
@@ -56,7 +60,7 @@ func (e *HTTPError) Error() string {
 		}
 		return got + "; authorize with -header 'Authorization: Bearer ...'"
 	case e.Status >= 300 && e.Status < 400:
-		return got + " to " + Quote(e.Location, 200) + "; redirects are not followed, so give the URL it leads to"
+		return got + " to " + Address(e.Location) + "; redirects are not followed, so give the URL it leads to"
 	case e.Status == http.StatusMethodNotAllowed:
 		return got + "; is this the URL of a Streamable HTTP endpoint? The older HTTP+SSE transport is not supported"
 	case e.Status == http.StatusAccepted:

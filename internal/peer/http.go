@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -26,15 +27,20 @@ type web struct {
 	version string // goes with the session
 }
 
-func newWeb(address string, header http.Header) (*web, error) {
+func newWeb(address string, header http.Header, apart bool) (*web, error) {
 	u, err := url.Parse(address)
+	const hint = "write http:// or https://, a host and a path"
 	switch {
-	case err != nil:
-		return nil, fmt.Errorf("-url: %s is no URL; write http:// or https://, a host and a path", Quote(address, 200))
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("-url: %s does not lead to an HTTP server; write http:// or https://, a host and a path", Quote(u.Redacted(), 200))
+	case err != nil: // and not shown: what is wrong in it may be a password
+		return nil, errors.New("-url: this is no URL; " + hint)
+	case u.Host == "":
+		return nil, errors.New("-url: this does not lead to an HTTP server; " + hint)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("-url: %s does not lead to an HTTP server; %s", Address(address), hint)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	// Behind one address there can be many servers, each with connections of its own.
+	transport.DisableKeepAlives = apart
 	return &web{url: address, header: header, client: &http.Client{
 		Transport: transport,
 		// A redirect would take the caller's headers to somebody else.
@@ -42,82 +48,121 @@ func newWeb(address string, header http.Header) (*web, error) {
 	}}, nil
 }
 
-func (w *web) exchange(ctx context.Context, r *request) (message, int, error) {
+// Address shows a URL: its scheme, host and path, fit for a terminal (M3). Passwords
+// stand before the host, and tokens behind the path.
+func Address(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" {
+		return "(a URL that cannot be shown)"
+	}
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	s := shown.String()
+	if u.RawQuery != "" || u.ForceQuery {
+		s += "?..."
+	}
+	return Escape(s, 200)
+}
+
+func (w *web) exchange(ctx context.Context, r *request) (*reply, error) {
+	ctx, cancel := context.WithCancel(ctx) // ends the reading of a stream
+	defer cancel()
 	resp, err := w.post(ctx, r)
 	if err != nil {
-		return message{}, 0, err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	status := 0
+	got := r.reply()
 	if resp.StatusCode != http.StatusOK {
-		status = resp.StatusCode
+		got.status = resp.StatusCode
 	}
-	var m message
 	switch {
-	case status == 0 && kind == "text/event-stream":
-		m, err = w.stream(ctx, resp.Body, r)
-	case status == 0 && kind == "application/json":
-		m, err = w.body(resp, r, MaxMessage)
+	case got.status == 0 && kind == "text/event-stream":
+		err = w.stream(ctx, cancel, resp.Body, r, got)
+	case got.status == 0 && kind == "application/json":
+		err = w.body(resp, r, got, MaxMessage)
 	default: // the stateless era sends errors with a status of their own
-		m, err = w.body(resp, r, maxErrorBody)
+		err = w.body(resp, r, got, maxErrorBody)
 	}
-	if err == nil && r.method == string(mcp.MethodInitialize) {
+	if err != nil {
+		return nil, err
+	}
+	if r.method == string(mcp.MethodInitialize) {
 		w.session = resp.Header.Get(mcp.HeaderSessionID)
 	}
-	return m, status, err
+	return got, nil
 }
 
 // body reads an answer that is one message.
-func (w *web) body(resp *http.Response, r *request, limit int) (message, error) {
+func (w *web) body(resp *http.Response, r *request, got *reply, limit int) error {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	if err != nil {
-		return message{}, w.plain(r.method, err)
+		return w.plain(r.method, err)
 	}
 	if len(raw) > limit && limit == MaxMessage {
-		return message{}, sizeError(r.method, limit)
+		return sizeError(r.method, limit)
 	}
-	if m, err := readMessage(raw); err == nil && m.answers(r.id) {
-		return m, nil
+	if m, err := readMessage(raw); err == nil && (got.take(m) || got.settle()) {
+		return nil
 	}
-	return message{}, &HTTPError{
+	return &HTTPError{
 		Method: r.method, Status: resp.StatusCode,
 		ContentType: resp.Header.Get("Content-Type"), Challenge: resp.Header.Get("WWW-Authenticate"),
 		Location: resp.Header.Get("Location"), Body: string(raw[:min(len(raw), 512)]),
 	}
 }
 
-// stream reads events until the answer is among them.
-func (w *web) stream(ctx context.Context, body io.Reader, r *request) (message, error) {
-	events := newEvents(body)
-	size := 0
+// stream reads events until the answer is among them, and on to the end for a moment if
+// that is wanted. stop ends the reading.
+func (w *web) stream(ctx context.Context, stop func(), body io.Reader, r *request, got *reply) error {
+	got.stream = true
+	events, size := newEvents(body), 0
+	var timer *time.Timer
 	for range maxBefore {
 		data, err := events.next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return message{}, fmt.Errorf("%s: the stream of events ended without an answer", r.method)
-		case errors.Is(err, errTooLarge):
-			return message{}, sizeError(r.method, MaxMessage)
-		case err != nil:
-			return message{}, w.plain(r.method, err)
+		if err != nil {
+			got.open = timer != nil && !timer.Stop() || !errors.Is(err, io.EOF)
+			if got.settle() {
+				return nil
+			}
+			return w.broken(r.method, err)
 		}
 		if size += len(data); size > maxBytesBefore {
 			break
 		}
 		m, err := readMessage(data)
-		if err != nil {
-			return message{}, fmt.Errorf("%s: an event holds what is %w: %s", r.method, err, Quote(string(data), 120))
+		if err != nil && !got.found {
+			return fmt.Errorf("%s: an event holds what is %w: %s", r.method, err, Quote(string(data), 120))
 		}
-		if m.answers(r.id) {
-			return m, nil
+		if err == nil && got.take(m) && !r.drain {
+			return nil
 		}
-		if reply := m.reply(); reply != nil {
-			if err := w.notify(ctx, &request{method: "an answer", body: reply, header: r.replyHeader()}); err != nil {
-				return message{}, err
+		if timer == nil && (got.found || got.stray != nil) {
+			timer = time.AfterFunc(r.settle, stop)
+			defer timer.Stop()
+		}
+		if answer := m.reply(); answer != nil {
+			if err := w.notify(ctx, &request{method: "an answer", body: answer, header: r.replyHeader()}); err != nil && !got.settle() {
+				return err
 			}
 		}
 	}
-	return message{}, fmt.Errorf("%s: %w", r.method, errFlood)
+	got.open = true
+	if got.settle() {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", r.method, errFlood)
+}
+
+// broken says why a stream ended before the answer.
+func (w *web) broken(method string, err error) error {
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%s: the stream of events ended without an answer", method)
+	case errors.Is(err, errTooLarge):
+		return sizeError(method, MaxMessage)
+	}
+	return w.plain(method, err)
 }
 
 // replyHeader keeps of a request's headers what also an answer to the server needs.

@@ -33,7 +33,9 @@ func TestOtherThingsOverHTTP(t *testing.T) {
 		"unauthorised":  {page(401, map[string]string{"WWW-Authenticate": `Bearer realm="x"`}, ""), `WWW-Authenticate: "Bearer realm=\"x\""; authorize with -header`},
 		"forbidden":     {page(403, nil, "no"), "403 Forbidden; authorize"},
 		"not found":     {page(404, nil, "404"), "It often ends in /mcp"},
-		"redirect":      {page(307, map[string]string{"Location": "https://elsewhere.example/"}, ""), `to "https://elsewhere.example/"; redirects are not followed`},
+		"redirect":      {page(307, map[string]string{"Location": "https://u:p@elsewhere.example/?token=x"}, ""), `to https://elsewhere.example/?...; redirects are not followed`},
+		"odd redirect":  {page(307, map[string]string{"Location": "mailto:x"}, ""), `to (a URL that cannot be shown); redirects`},
+		"two readings":  {page(200, json, `{"jsonrpc":"2.0","id":1,"error":{},"Result":{}}`), "is no MCP message"},
 		"wrong method":  {page(405, nil, ""), "HTTP+SSE transport is not supported"},
 		"accepted":      {page(202, nil, ""), "without an answer"},
 		"broken server": {page(500, nil, "\x1b]0;\u202eboom"), `500 Internal Server Error: "\x1b]0;\u202eboom"`},
@@ -71,22 +73,25 @@ func TestAddresses(t *testing.T) {
 	}
 	ln.Close()
 	for address, want := range map[string]string{
-		"":                                 "does not lead to an HTTP server",
-		"localhost:80":                     "does not lead to an HTTP server",
-		"ftp://x/":                         "does not lead to an HTTP server",
-		"http://user:hidden@[::1/":         "is no URL",
-		"ftp://user:hidden@x/":             "user:xxxxx@x",
-		"http://" + ln.Addr().String():     "cannot reach the server: dial tcp " + ln.Addr().String() + ": connect: connection refused",
-		"http://\x1b[31m.invalid/":         "is no URL",
-		"http://127.0.0.1:99999/":          "cannot reach the server",
-		"http://flowgate.invalid:1/secret": "cannot reach the server",
+		"":                                    "does not lead to an HTTP server",
+		"localhost:80":                        "does not lead to an HTTP server",
+		"ftp://x/":                            "does not lead to an HTTP server",
+		"http://user:hidden@[::1/":            "this is no URL",
+		"ftp://user:hidden@x/y?hidden#hidden": `-url: ftp://x/y?... does not lead`,
+		"user:hidden@x":                       "does not lead to an HTTP server",
+		"https:user:hidden@x":                 "does not lead to an HTTP server",
+		"//user:hidden@x/":                    `-url: //x/ does not lead`,
+		"http://" + ln.Addr().String():        "cannot reach the server: dial tcp " + ln.Addr().String() + ": connect: connection refused",
+		"http://\x1b[31m.invalid/":            "is no URL",
+		"http://127.0.0.1:99999/":             "cannot reach the server",
+		"http://flowgate.invalid:1/secret":    "cannot reach the server",
 	} {
 		_, err := Dial(t.Context(), Config{URL: address})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", address, err)
 			continue
 		}
-		if strings.Contains(err.Error(), "/secret") {
+		if strings.Contains(err.Error(), "/secret") || strings.Contains(err.Error(), "hidden") {
 			t.Errorf("shows more than it must: %v", err)
 		}
 		onTerminal(t, err.Error())

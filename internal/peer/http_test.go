@@ -121,9 +121,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 // mute is a link to a server that never answers.
 type mute struct{ link }
 
-func (mute) exchange(ctx context.Context, _ *request) (message, int, error) {
+func (mute) exchange(ctx context.Context, _ *request) (*reply, error) {
 	<-ctx.Done()
-	return message{}, 0, ctx.Err()
+	return nil, ctx.Err()
 }
 
 func TestTimeoutByTheClock(t *testing.T) {
@@ -172,18 +172,20 @@ func TestErrorsKeepTheData(t *testing.T) {
 	if !errors.As(err, &answer) || answer.Code != 403 || answer.Status != 400 || !strings.Contains(string(answer.Raw), `"data":{"x":[1, 2]}`) {
 		t.Fatalf("%v", err)
 	}
-	if want := `tools/call was answered with error 403, "no\x1b[31m\u202e" (HTTP status 400)`; err.Error() != want {
+	if want := `tools/call was answered with error 403, "no\x1b[31m\u202e" without the id of the request (X1) (HTTP status 400)`; err.Error() != want {
 		t.Errorf("%s", err)
 	}
 }
 
 func TestVersionsGoIntoAHeader(t *testing.T) {
-	for hello, want := range map[string]string{
-		`{"protocolVersion":"2024-11-05"}`: "2024-11-05", `{"protocolVersion":"a\r\nX: y"}`: "2025-11-25",
-		`{"protocolVersion":7}`: "2025-11-25", `[]`: "2025-11-25", `{"protocolVersion":"2024x11x05"}`: "2025-11-25",
+	for hello, want := range map[string][2]string{
+		`{"protocolVersion":"2024-11-05"}`: {"2024-11-05", ""}, `{"protocolVersion":"2099-01-01"}`: {"2099-01-01", "2099-01-01"},
+		`{"protocolVersion":"a\r\nX: y"}`: {"2025-11-25", "a\r\nX: y"}, `{"protocolVersion":7}`: {"2025-11-25", "7"},
+		`[]`: {"2025-11-25", "(none)"}, `{}`: {"2025-11-25", "(none)"}, `{"protocolVersion":""}`: {"2025-11-25", `""`},
+		`{"protocolVersion":"2024x11x05"}`: {"2025-11-25", "2024x11x05"},
 	} {
-		if got := namedVersion(json.RawMessage(hello)); got != want {
-			t.Errorf("%s: %s", hello, got)
+		if got, strange := namedVersion(json.RawMessage(hello)); got != want[0] || strange != want[1] {
+			t.Errorf("%s: %q %q", hello, got, strange)
 		}
 	}
 }

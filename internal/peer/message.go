@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // message is one JSON-RPC message from a server, with its parts as sent.
 type message struct {
-	id, method, result, err jsontext.Value
+	jsonrpc, id, method, result, err jsontext.Value
 }
 
 var errNoMessage = errors.New("not a JSON-RPC message")
@@ -30,7 +32,10 @@ func readMessage(raw []byte) (m message, err error) {
 		if err != nil {
 			return m, errNoMessage
 		}
-		part := m.part(name.String())
+		part, odd := m.part(name.String())
+		if odd {
+			return m, fmt.Errorf("%w: some readers take a member of it for another one", errNoMessage)
+		}
 		v, err := d.ReadValue()
 		if err != nil {
 			return m, errNoMessage
@@ -53,31 +58,55 @@ func readMessage(raw []byte) (m message, err error) {
 	return m, nil
 }
 
-// part returns where the value of a member goes, or nil for one that does not matter.
-func (m *message) part(name string) *jsontext.Value {
+// part returns where the value of a member goes, or nil for one that does not matter. A
+// name is odd that is one of those but for letter case (L8).
+func (m *message) part(name string) (at *jsontext.Value, odd bool) {
 	switch name {
+	case "jsonrpc":
+		return &m.jsonrpc, false
 	case "id":
-		return &m.id
+		return &m.id, false
 	case "method":
-		return &m.method
+		return &m.method, false
 	case "result":
-		return &m.result
+		return &m.result, false
 	case "error":
-		return &m.err
+		return &m.err, false
 	}
-	return nil
+	for _, known := range []string{"jsonrpc", "id", "method", "result", "error"} {
+		odd = odd || strings.EqualFold(name, known)
+	}
+	return nil, odd
 }
 
-// answers reports whether m is an answer to the request with that id. An error without
-// an id counts: a server that could not read the request cannot name it.
+// isAnswer reports whether m answers something.
+func (m *message) isAnswer() bool { return m.method == nil && (m.result != nil || m.err != nil) }
+
+// answers reports whether m is an answer to the request with that id (X1).
 func (m *message) answers(id int64) bool {
-	if m.method != nil || m.result == nil && m.err == nil {
-		return false
+	return m.isAnswer() && string(m.id) == strconv.FormatInt(id, 10)
+}
+
+// nameless reports whether m is an error that does not say to what. A server that could
+// not read a request cannot name it; any other must (X1).
+func (m *message) nameless() bool {
+	return m.isAnswer() && m.err != nil && (m.id == nil || m.id.Kind() == 'n')
+}
+
+// unread reports whether the code of an error says that the request could not be read.
+func (m *message) unread() bool {
+	code := m.code()
+	return code == mcp.PARSE_ERROR || code == mcp.INVALID_REQUEST
+}
+
+// code returns the code of the error object, or 0 if there is none.
+func (m *message) code() int64 {
+	var e struct {
+		Code json.Number `json:"code"`
 	}
-	if m.err != nil && (m.id == nil || m.id.Kind() == 'n') {
-		return true
-	}
-	return string(m.id) == strconv.FormatInt(id, 10)
+	_ = json.Unmarshal(m.err, &e)
+	code, _ := e.Code.Int64()
+	return code
 }
 
 // outcome returns what an answer says. One that has both parts, or an error that is no
@@ -93,12 +122,10 @@ func (m *message) outcome(method string) (json.RawMessage, error) {
 	}
 	e := &RPCError{Method: method, Raw: json.RawMessage(m.err)}
 	var object struct {
-		Code    json.Number `json:"code"`
-		Message string      `json:"message"`
+		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(m.err, &object) // what cannot be read stays zero; Raw has it all
-	e.Code, _ = object.Code.Int64()
-	e.Message = object.Message
+	e.Code, e.Message = m.code(), object.Message
 	return nil, e
 }
 

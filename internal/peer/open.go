@@ -1,11 +1,13 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -79,21 +81,30 @@ func (c *Conn) initialize(ctx context.Context) error {
 		return err
 	}
 	c.hello = hello
-	c.version = namedVersion(hello)
+	c.version, c.strange = namedVersion(hello)
 	return c.notify(ctx, "notifications/initialized")
 }
 
-// namedVersion returns the version that the server chose. It goes back in a header, so
-// whatever else a server puts there is not taken up.
-func namedVersion(hello json.RawMessage) string {
+// namedVersion returns the version that the server chose, and what it named if that is
+// none that is known. It goes back in a header, so whatever has another form than a
+// version is not taken up.
+func namedVersion(hello json.RawMessage) (version, strange string) {
 	var named struct {
 		ProtocolVersion json.RawMessage `json:"protocolVersion"`
 	}
-	var version string
-	if json.Unmarshal(hello, &named) == nil && json.Unmarshal(named.ProtocolVersion, &version) == nil && isDate(version) {
-		return version
+	if json.Unmarshal(hello, &named) != nil || named.ProtocolVersion == nil {
+		return string(Handshake), "(none)"
 	}
-	return string(Handshake)
+	if json.Unmarshal(named.ProtocolVersion, &version) != nil {
+		return string(Handshake), string(named.ProtocolVersion)
+	}
+	if !slices.Contains(mcp.ValidProtocolVersions, version) {
+		strange = cmp.Or(version, `""`)
+	}
+	if !isDate(version) {
+		version = string(Handshake)
+	}
+	return version, strange
 }
 
 // isDate reports whether s has the form of a protocol version.
