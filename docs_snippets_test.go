@@ -3,6 +3,10 @@ package flowgate_test
 import (
 	"context"
 	"log/slog"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -12,23 +16,62 @@ import (
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
-// hostAuthor holds the Go snippets of docs/hosts.md, which TestDocsGo looks up here.
-func hostAuthor(ctx context.Context, log *slog.Logger, transport transport.Interface, me mcp.Implementation) (*mcp.CallToolResult, error) {
+// The functions below hold the Go snippets of docs/hosts.md, which TestDocsGo looks up here.
+
+func export(ctx context.Context, log *slog.Logger, inner transport.Interface) (string, error) {
+	// One host for the application. Record is told of every request that could carry
+	// content, with what became of it.
 	h, err := host.New(host.Config{Record: func(ctx context.Context, r host.Record) { log.InfoContext(ctx, "flow", "request", r) }})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	records, conn, err := mcpgo.Connect(ctx, h, host.Server{URI: "https://records.example/mcp", Assurance: policydecl.Verified}, transport, me)
+	// One connection for each server, with what you know of it: Verified means that you have
+	// verified who it is, TOFU that it was accepted on first use; the default is Unverified.
+	known := host.Server{URI: "https://mcp.records.example/mcp", Assurance: policydecl.Verified}
+	records, conn, err := mcpgo.Connect(ctx, h, known, inner, mcp.Implementation{Name: "agent", Version: "1.0.0"})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer records.Close()
-	_ = conn
-	turn := h.Open(host.Turn{Name: "turn 1", From: []host.Sources{host.HostText(), host.UserInput()}})
+
+	// One partition for each context of a model. From is what is in it at the start, Shown whose
+	// tools the model sees.
+	turn := h.Open(host.Turn{Name: "turn 1", From: []host.Sources{host.UserInput()}, Shown: []*host.Connection{conn}})
 	ctx = host.WithPartition(ctx, turn)
-	result, err := records.CallTool(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{Name: "export_records"}})
+
+	// Call as before, with that context: the label, the check and the count of what comes
+	// back are done. Without a partition the origin is unknown, and strict policies refuse.
+	result, err := records.CallTool(ctx, mcp.CallToolRequest{Params: mcp.CallToolParams{
+		Name: "export_records", Arguments: map[string]any{"table": "products"},
+	}})
+	switch {
+	case mcpgo.IsRefusal(err):
+		return err.Error(), nil // the one sentence that a model may be told
+	case err != nil:
+		return "", err // may be the server's words: content like any other
+	}
+	return mcp.GetTextFromContent(result.Content[0]), nil
+}
+
+func nextTurn(h *host.Host, turn *host.Partition, conn *host.Connection) *host.Partition {
 	memory := turn.Sources() // of the summary that the model has made of this turn
-	later := h.Open(host.Turn{Name: "turn 2", From: []host.Sources{host.UserInput(), memory}})
-	_ = later
-	return result, err
+	later := h.Open(host.Turn{Name: "turn 2", From: []host.Sources{host.UserInput(), memory}, Shown: []*host.Connection{conn}})
+	return later
+}
+
+// TestDocsHost runs the guide's first turn against a real server.
+func TestDocsHost(t *testing.T) {
+	_ = nextTurn // compiled, not run
+	program := filepath.Join(t.TempDir(), "records-server")
+	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./examples/records-server").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, text)
+	}
+	var log strings.Builder
+	text, err := export(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), transport.NewStdio(program, nil, "-stdio"))
+	if err != nil || !strings.Contains(text, "Seed drill manual") {
+		t.Errorf("%q, %v", text, err)
+	}
+	if !strings.Contains(log.String(), "request.outcome=answered") {
+		t.Errorf("the record: %s", log.String())
+	}
 }

@@ -87,7 +87,6 @@ func TestReadmeGo(t *testing.T) {
 
 // TestDocsGo does the same for the documents in docs.
 func TestDocsGo(t *testing.T) {
-	_ = hostAuthor // compiled, not run
 	source, err := os.ReadFile("docs_snippets_test.go")
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +107,7 @@ func TestDocsGo(t *testing.T) {
 			}
 		}
 	}
-	if found < 5 {
+	if found < 2 {
 		t.Fatalf("only %d snippets were found", found)
 	}
 }
