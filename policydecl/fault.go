@@ -14,21 +14,24 @@ type Fault struct {
 	// Pointer leads from the root of the text to the mistake (RFC 6901). It is empty
 	// if the mistake is the root.
 	Pointer string
-	// Rule names what the text breaks: a rule of the project's specification such as
-	// "P6", or one of the Rule constants.
-	Rule string
+	// Rule names what the text breaks.
+	Rule Rule
 
 	*flowerrors.ConfigError
 }
 
+// Rule names a rule: one of the project's specification by its number, such as "P6", or
+// one of the constants. The values are stable and fit for machines.
+type Rule string
+
 // Rules that are not of the project's own specification.
 const (
 	// RuleJSON is RFC 8259, read as strictly as RFC 7493 asks.
-	RuleJSON = "JSON"
+	RuleJSON Rule = "JSON"
 	// RuleSchema is JSON Schema 2020-12.
-	RuleSchema = "JSON Schema 2020-12"
+	RuleSchema Rule = "JSON Schema 2020-12"
 	// RuleMCP is the schema of the Model Context Protocol.
-	RuleMCP = "MCP"
+	RuleMCP Rule = "MCP"
 )
 
 // Error describes the fault for people, on one line of printable ASCII (M3).
@@ -42,7 +45,7 @@ func (f Fault) Error() string {
 		e = *f.ConfigError
 	}
 	e.Path = at
-	return e.Error() + " [" + f.Rule + "]"
+	return e.Error() + " [" + string(f.Rule) + "]"
 }
 
 // Unwrap returns the [flowerrors.ConfigError], so that flowerrors.All finds it, or nil if there is none.

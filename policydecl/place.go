@@ -92,7 +92,7 @@ type report struct {
 }
 
 // add reports a mistake at p. What e says of its path is replaced.
-func (r *report) add(p *place, rule string, e flowerrors.ConfigError) {
+func (r *report) add(p *place, rule Rule, e flowerrors.ConfigError) {
 	switch {
 	case len(r.faults) == MaxFaults:
 		return
@@ -104,11 +104,11 @@ func (r *report) add(p *place, rule string, e flowerrors.ConfigError) {
 }
 
 // wrong reports a value of the wrong type.
-func (r *report) wrong(p *place, rule string, v any, want, hint string) {
+func (r *report) wrong(p *place, rule Rule, v any, want, hint string) {
 	r.add(p, rule, flowerrors.ConfigError{Value: describe(v), Reason: flowerrors.ReasonType, Detail: want, Hint: hint})
 }
 
 // limit reports that something exceeds a limit.
-func (r *report) limit(p *place, rule string, value string, limit int, detail, hint string) {
+func (r *report) limit(p *place, rule Rule, value string, limit int, detail, hint string) {
 	r.add(p, rule, flowerrors.ConfigError{Value: value, Reason: flowerrors.ReasonLimit, Limit: limit, Detail: detail, Hint: hint})
 }

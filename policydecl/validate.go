@@ -136,7 +136,7 @@ func under(p *place, path string) *place {
 }
 
 // ruleOf returns the rule that a mistake in a policy breaks.
-func ruleOf(reason flowerrors.Reason) string {
+func ruleOf(reason flowerrors.Reason) Rule {
 	switch reason {
 	case flowerrors.ReasonUnknownToken:
 		return "P1"

@@ -147,7 +147,7 @@ func (r *report) target(kind TargetKind, obj map[string]any, governed bool) {
 	}
 	_, err := resourcematch.Compile([]resourcematch.Entry{{Kind: pattern, Pattern: text}})
 	for e := range flowerrors.All(err) {
-		rule := "P6"
+		rule := Rule("P6")
 		if e.Reason == flowerrors.ReasonUnsupported {
 			rule = "R2"
 		}
@@ -199,7 +199,7 @@ const (
 )
 
 // say puts in plain words what a schema cannot know of itself.
-func (f *schemaFault) say(rule string) {
+func (f *schemaFault) say(rule Rule) {
 	if rule != RuleSchema {
 		return
 	}

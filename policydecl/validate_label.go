@@ -84,7 +84,7 @@ func (r *report) contributor(p *place, v any, lim Limits) {
 }
 
 // assurance reports an assurance state that is none of the five.
-func (r *report) assurance(p *place, obj map[string]any, rule string) {
+func (r *report) assurance(p *place, obj map[string]any, rule Rule) {
 	v, ok := obj[memberAssurance]
 	s, isString := v.(string)
 	if _, known := ParseAssurance(s); isString && known {
@@ -101,7 +101,7 @@ func (r *report) assurance(p *place, obj map[string]any, rule string) {
 }
 
 // principal reports a principal or publisher, if there is one, that cannot be used (U2).
-func (r *report) principal(p *place, obj map[string]any, name, rule string, longest int) {
+func (r *report) principal(p *place, obj map[string]any, name string, rule Rule, longest int) {
 	v, ok := obj[name]
 	if !ok {
 		return

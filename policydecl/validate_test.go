@@ -18,7 +18,7 @@ var never policydecl.Matcher = func(ctx context.Context, token string, c policyd
 func brief(faults []policydecl.Fault) []string {
 	out := make([]string, 0, len(faults))
 	for _, f := range faults {
-		out = append(out, f.Pointer+" "+f.Rule+" "+string(f.Reason))
+		out = append(out, f.Pointer+" "+string(f.Rule)+" "+string(f.Reason))
 	}
 	return out
 }

@@ -51,7 +51,7 @@
 //
 // validate:
 //
-//	{"command", "file"?, "kind"?, "target"?, "server"?, "entries", "findings", "summary", "notes"?, "error"?}
+//	{"command", "file"?, "kind"?, "target"?, "server"?, "entries", "findings", "more"?, "summary", "notes"?, "error"?}
 //	target:  {"url"} or {"command": [...]}
 //	server:  {"name", "version", "protocolVersion", "flow": null or {"policy", "default": null or {"acceptFrom"}}}
 //	entry:   {"kind", "index", "name", "policy": {"acceptFrom", "source"}, "findings": [F...], "more"?}
@@ -61,8 +61,9 @@
 // where it goes by one. kind of a file is one of these or, for a list, the member that
 // holds it (tools, resources, resourceTemplates, prompts), or policy, label, violation,
 // initialize or capability. source is own, server (its default) or draft (the draft's default).
-// findings beside entries are about no entry. own counts policies of source own. error is
-// there with exit status 2, when a server was lost half-way.
+// findings beside entries are about no entry, and more counts those that were left out. own
+// counts policies of source own. error is there with exit status 2, when a server was lost
+// half-way.
 //
 // explain:
 //

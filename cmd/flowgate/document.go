@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
 	"github.com/flowgate-mcp/flowgate/policydecl"
@@ -137,7 +139,7 @@ func (d *document) payload(obj inspect.Object) {
 }
 
 func (d *document) step(name string, v []byte) {
-	d.at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	d.at = string(jsontext.Pointer(d.at).AppendToken(name))
 	d.raw = v
 }
 

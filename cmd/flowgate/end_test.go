@@ -28,7 +28,7 @@ func startWatched(t *testing.T, cmd *exec.Cmd, said string) net.Conn {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(30 * time.Second))
+	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute))
 	conn, err := ln.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func startWatched(t *testing.T, cmd *exec.Cmd, said string) net.Conn {
 // dead fails the test unless the server at the other end is.
 func dead(t *testing.T, conn net.Conn) {
 	t.Helper()
-	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := conn.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
 		t.Errorf("the server is still alive: %v", err)
 	}
@@ -80,7 +80,7 @@ func TestChildrenDoNotSurvive(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Close()
-		cmd := exec.Command(program, "validate", "-stdio", "--", self(t))
+		cmd := exec.Command(program, "validate", "-timeout", "1m", "-stdio", "--", self(t))
 		var stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = w, &stderr
 		conn := startWatched(t, cmd, "yes")
@@ -98,7 +98,7 @@ func TestChildrenDoNotSurvive(t *testing.T) {
 // A child that does not read what it is sent causes the signal of a broken pipe too, and
 // that is no interrupt.
 func TestBrokenPipeToAChild(t *testing.T) {
-	cmd := exec.Command(filepath.Join(examples, "flowgate"), "validate", "-stdio", "--", self(t))
+	cmd := exec.Command(filepath.Join(examples, "flowgate"), "validate", "-timeout", "1m", "-stdio", "--", self(t))
 	cmd.Env = append(os.Environ(), modeVariable+"=exit")
 	text, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(text), "the command ended (exit status 4)") {
@@ -150,6 +150,15 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 			}
 		}
 	}
+}
+
+// For machines a URL is whole, but for what may be a secret.
+func TestLongURLs(t *testing.T) {
+	f := &fake{flow: flowTrue, policy: `{"acceptFrom":["user"]}`}
+	url := f.start(t) + "/" + strings.Repeat("long/", 100) + `a"b`
+	shown := strings.Replace(url, `"`, "%22", 1)
+	flowgate(t, "validate", "-json", "-url", strings.Replace(url, "//", "//u:SECRET@", 1)+"?SECRET").wants(t, 0, `"url": "`+shown+`?..."`)
+	flowgate(t, "validate", "-url", url).wants(t, 0, " at "+shown[:200]+"..., protocol")
 }
 
 // What may be a secret in a URL is shown nowhere.

@@ -71,6 +71,7 @@ func TestMisuse(t *testing.T) {
 		{"validate -header a:b y", "-header needs -url"},
 		{"validate -url http://x -header secret", "must be 'Name: value'"},
 		{"validate -url http://x -timeout 0s", "-timeout must be more than 0"},
+		{"validate -url http://x -timeout 300000h", "-timeout must be at most 256204h"},
 		{"validate -url http://x -era 2024-11-05", "must be 2025-11-25 or 2026-07-28"},
 		{"validate -url x", "-url: this does not lead to an HTTP server"},
 		{"validate -stdio /nonexistent/server", "cannot start the command: fork/exec /nonexistent/server: no such file or directory"},

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"github.com/flowgate-mcp/flowgate/internal/peer"
+	"github.com/flowgate-mcp/flowgate/internal/plain"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -54,10 +54,10 @@ func (a *app) paint(code, text string) string {
 }
 
 // clean makes a text from outside fit for the terminal (M3), of about max bytes.
-func clean(s string, max int) string { return peer.Escape(s, max) }
+func clean(s string, max int) string { return plain.Escape(s, max) }
 
 // quoted is clean in quotes.
-func quoted(s string, max int) string { return peer.Quote(s, max) }
+func quoted(s string, max int) string { return plain.Quote(s, max) }
 
 // tokens shows the tokens of a policy.
 func tokens(p policydecl.Policy) string {
@@ -138,7 +138,7 @@ func toJSON(where string, f policydecl.Fault) findingJSON {
 	if len(value) > maxJSONValue {
 		value = strings.ToValidUTF8(value[:maxJSONValue], "")
 	}
-	return findingJSON{where, f.Pointer, f.Rule, string(f.Reason), value, f.Limit, f.Error()}
+	return findingJSON{where, f.Pointer, string(f.Rule), string(f.Reason), value, f.Limit, f.Error()}
 }
 
 func faultsJSON(faults []policydecl.Fault) []findingJSON {

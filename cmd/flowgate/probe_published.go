@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
@@ -48,7 +50,7 @@ func aboutPolicy(f *policydecl.Fault) bool {
 		return true
 	}
 	return f.Pointer == "" || strings.HasPrefix(f.Pointer, "/"+policydecl.PolicyMember) ||
-		strings.Contains(f.Pointer, strings.ReplaceAll(policydecl.PolicyKey, "/", "~1"))
+		strings.Contains(f.Pointer, string(jsontext.Pointer("").AppendToken(policydecl.PolicyKey)))
 }
 
 // maxFlaws is how many flaws are told one by one.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -16,6 +17,9 @@ import (
 
 // runFactor is how many times the time for one answer a whole run may take.
 const runFactor = 10
+
+// maxTimeout keeps the time for a whole run a time.Duration.
+const maxTimeout time.Duration = math.MaxInt64 / runFactor
 
 // target is the flags that say which server to talk to.
 type target struct {
@@ -82,6 +86,8 @@ func (t *target) check(rest []string) string {
 		return "-url and -stdio exclude each other"
 	case t.timeout <= 0:
 		return "-timeout must be more than 0"
+	case t.timeout > maxTimeout:
+		return fmt.Sprintf("-timeout must be at most %dh", int64(maxTimeout.Hours()))
 	case t.stdio && len(rest) == 0:
 		return "-stdio needs a command, as in -stdio -- COMMAND ARGS..."
 	case t.stdio && len(t.header) > 0:
@@ -94,7 +100,7 @@ func (t *target) check(rest []string) string {
 	return ""
 }
 
-// String names the server for people. What may be a secret in a URL is left out.
+// String names the server for people, cut. What may be a secret in a URL is left out.
 func (t *target) String() string {
 	if t.stdio {
 		return clean(strings.Join(t.command, " "), 120)
@@ -112,7 +118,7 @@ func (t *target) json() *targetJSON {
 	if t.stdio {
 		return &targetJSON{Command: t.command}
 	}
-	return &targetJSON{URL: t.String()}
+	return &targetJSON{URL: peer.Public(t.url)}
 }
 
 // dial reaches the server; apart is for a connection for every request.

@@ -43,7 +43,8 @@ type validateJSON struct {
 	Target   *targetJSON   `json:"target,omitempty"` // of a server
 	Server   *serverJSON   `json:"server,omitempty"`
 	Entries  []entryJSON   `json:"entries"`
-	Findings []findingJSON `json:"findings"` // those about no entry
+	Findings []findingJSON `json:"findings"`       // those about no entry
+	More     int           `json:"more,omitempty"` // findings about no entry left out
 	Summary  summaryJSON   `json:"summary"`
 	Notes    []string      `json:"notes,omitempty"` // for people; the wording may change
 	Error    string        `json:"error,omitempty"` // why the run ended early
@@ -182,6 +183,7 @@ func (a *app) validated(r *inspect.Report, out validateJSON) (int, error) {
 	for _, f := range r.Other {
 		out.Findings = append(out.Findings, toJSON(f.Where, f.Fault))
 	}
+	out.More = r.More
 	out.Summary = summaryJSON{len(r.Entries), own(r), r.Count()}
 	return statusOf(r), a.printJSON(out)
 }
@@ -227,6 +229,9 @@ func (a *app) showReport(r *inspect.Report) (int, error) {
 		a.showFaults(e.Where()+" "+shownName(e.Name), e.Faults, e.More)
 	}
 	a.showOther(r.Other)
+	if r.More > 0 {
+		fmt.Fprintf(a.stdout, "And %d more outside the declarations.\n\n", r.More)
+	}
 	n := r.Count()
 	verdict := a.paint(green, "no findings")
 	if n > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -146,12 +147,12 @@ func TestValidateUnreachable(t *testing.T) {
 	for url, want := range map[string]string{
 		page.URL + "/html":   "is this the URL of the MCP endpoint?",
 		page.URL + "/401":    "authorize with -header 'Authorization: Bearer ...'",
-		page.URL + "/silent": "no answer to initialize within 30ms",
+		page.URL + "/silent": "no answer to initialize within 500ms",
 		closed.URL:           "connection refused",
 	} {
-		timeout := "10s"
+		timeout := "1m"
 		if strings.HasSuffix(url, "silent") {
-			timeout = "30ms"
+			timeout = "500ms" // and ten times as long for the whole run
 		}
 		r := flowgate(t, "validate", "-json", "-timeout", timeout, "-url", url)
 		r.wants(t, 2, want)
@@ -168,22 +169,22 @@ func TestValidateOddCommands(t *testing.T) {
 		want   string
 	}{
 		"exit":       {2, "the command ended (exit status 4) before it answered initialize; standard error ends with:\n    main.go:7: undefined: luck\n    out of \\x1b[31mluck\n    exit status 1\n"},
-		"silent":     {2, "no answer to initialize within 300ms; a server that only speaks 2026-07-28 may need -era 2026-07-28; if the command has to compile or load first, raise -timeout, as in -timeout 2m\n"},
+		"silent":     {2, "no answer to initialize within 1s; a server that only speaks 2026-07-28 may need -era 2026-07-28; if the command has to compile or load first, raise -timeout, as in -timeout 2m\n"},
 		"banner":     {1, `"\x1b[2Jwelcome": a line that is no message`},
 		"twice":      {1, "standard output\n  (root): duplicate: a request was answered more than once"},
 		"dies later": {2, "tools/list: the command ended (exit status 0) before it answered tools/list"},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Setenv(modeVariable, mode)
-			timeout := "20s"
+			timeout := "1m"
 			if mode == "silent" {
-				timeout = "300ms"
+				timeout = "1s"
 			}
 			r := flowgate(t, "validate", "-timeout", timeout, "-stdio", "--", self(t))
 			r.wants(t, tt.status, tt.want)
 			if mode == "dies later" {
 				r.wants(t, 2, "server  odd 1 at ") // what was seen is shown
-				flowgate(t, "validate", "-json", "-stdio", "--", self(t)).wants(t, 2, `"error": "tools/list: the command ended`, `"name": "odd"`)
+				flowgate(t, "validate", "-json", "-timeout", timeout, "-stdio", "--", self(t)).wants(t, 2, `"error": "tools/list: the command ended`, `"name": "odd"`)
 			}
 		})
 	}
@@ -198,9 +199,9 @@ func TestValidateToken(t *testing.T) {
 // A large list is handled, a larger one is refused, and both in bounded time.
 func TestValidateLargeLists(t *testing.T) {
 	f := &fake{flow: `{"policy":true}`, tools: bigList(10 << 20)}
-	flowgate(t, "validate", "-url", f.start(t)).wants(t, 0, "declarations", "no findings")
+	flowgate(t, "validate", "-timeout", "1m", "-url", f.start(t)).wants(t, 0, "declarations", "no findings")
 	f.tools = bigList(17 << 20)
-	flowgate(t, "validate", "-url", f.start(t)).wants(t, 2, "tools/list: the answer is larger than 16 MiB, the limit")
+	flowgate(t, "validate", "-timeout", "1m", "-url", f.start(t)).wants(t, 2, "tools/list: the answer is larger than 16 MiB, the limit")
 }
 
 // A hostile server fills its texts with what a terminal obeys.
@@ -216,6 +217,17 @@ func TestValidateHostileTexts(t *testing.T) {
 func TestValidateManyMistakes(t *testing.T) {
 	f := &fake{flow: flowTrue, policy: `{"acceptFrom":[` + strings.Repeat(`"nonsense",`, 500) + `"user"]}`}
 	flowgate(t, "validate", "-url", f.start(t)).wants(t, 1, "  and at least 80 more\n", "1 with their own policy: at least 100 findings\n")
+}
+
+// What is left out is counted, and told.
+func TestValidateManyOtherMistakes(t *testing.T) {
+	var names strings.Builder
+	for i := range 120 {
+		fmt.Fprintf(&names, `"%d":1,"%d":2,`, i, i)
+	}
+	url := (&fake{flow: flowTrue, tools: `{` + names.String() + `"tools":[]}`}).start(t)
+	flowgate(t, "validate", "-url", url).wants(t, 1, "And 20 more outside the declarations.\n\n120 findings\n")
+	flowgate(t, "validate", "-json", "-url", url).wants(t, 1, `"more": 20`, `"findings": 120`)
 }
 
 // A server may name any version; one that is not known is told.

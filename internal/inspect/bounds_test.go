@@ -100,7 +100,7 @@ func TestManyFindingsAreBounded(t *testing.T) {
 		names += fmt.Sprintf(`"%d":1,"%d":2,`, i, i)
 	}
 	r = run(t, `{"capabilities":{"tools":{}}}`, answers{"tools/list": `{` + names + `"tools":[]}`})
-	if len(r.Other) != inspect.MaxOther {
-		t.Errorf("%d findings", len(r.Other))
+	if len(r.Other) != inspect.MaxOther || r.More != 500-inspect.MaxOther || r.Count() != 500 {
+		t.Errorf("%d findings, %d more", len(r.Other), r.More)
 	}
 }

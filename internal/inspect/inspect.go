@@ -76,12 +76,14 @@ func run(ctx context.Context, call Caller, hello []byte, kinds []kind) (*Report,
 	return r, nil
 }
 
-// note adds findings that are about no entry.
+// note adds findings that are about no entry, and counts those that are too many.
 func (r *Report) note(where string, faults ...policydecl.Fault) {
 	for _, f := range faults {
-		if len(r.Other) < MaxOther {
-			r.Other = append(r.Other, Finding{where, f})
+		if len(r.Other) == MaxOther {
+			r.More++
+			continue
 		}
+		r.Other = append(r.Other, Finding{where, f})
 	}
 }
 
@@ -117,8 +119,6 @@ func (r *Report) list(ctx context.Context, call Caller, k kind) error {
 				Value: next, Reason: flowerrors.ReasonLimit, Limit: MaxPages,
 				Detail: "still another page: the rest of the list was not looked at", Hint: "list more on one page",
 			}))
-			return nil
-		case len(r.Entries) == MaxEntries:
 			return nil
 		}
 		seen[next] = true
@@ -157,7 +157,8 @@ func (r *Report) AddDeclaration(target policydecl.TargetKind, raw []byte) {
 	r.add(of(target), raw)
 }
 
-// addPage adds one answer to a list request and returns the next page's cursor.
+// addPage adds one answer to a list request and returns the next page's cursor, if the
+// next page is to be looked at.
 func (r *Report) addPage(ctx context.Context, k kind, raw []byte) (next string, more bool) {
 	obj, err := ReadObject(raw)
 	if err != nil {
@@ -175,7 +176,7 @@ func (r *Report) addPage(ctx context.Context, k kind, raw []byte) (next string, 
 			}))
 		}
 	}
-	r.addEntries(ctx, k, obj.Get(k.list))
+	room := r.addEntries(ctx, k, obj.Get(k.list))
 	cursor := obj.Get("nextCursor")
 	if cursor == nil {
 		return "", false
@@ -187,12 +188,12 @@ func (r *Report) addPage(ctx context.Context, k kind, raw []byte) (next string, 
 			Detail: "a cursor is a string", Hint: "leave nextCursor out of the last page",
 		}))
 	}
-	return next, ok && next != "" // many servers and clients take "" for the end
+	return next, ok && room && next != "" // many servers and clients take "" for the end
 }
 
-// addEntries adds the declarations of one page. A schema can take a validator long, so a
-// list of them may be left unfinished.
-func (r *Report) addEntries(ctx context.Context, k kind, raw []byte) {
+// addEntries adds the declarations of one page, and reports whether there was room for all
+// of them. A schema can take a validator long, so a list of them may be left unfinished.
+func (r *Report) addEntries(ctx context.Context, k kind, raw []byte) bool {
 	list, more, err := readArray(raw, MaxEntries-len(r.Entries))
 	if err != nil {
 		e := &flowerrors.ConfigError{
@@ -203,11 +204,11 @@ func (r *Report) addEntries(ctx context.Context, k kind, raw []byte) {
 			e.Reason, e.Detail = flowerrors.ReasonMissing, "the answer lists nothing"
 		}
 		r.note(k.method, fault(pointer(k.list), policydecl.RuleMCP, e))
-		return
+		return true
 	}
 	for _, v := range list {
 		if ctx.Err() != nil {
-			return
+			return false
 		}
 		r.add(k, v)
 	}
@@ -216,6 +217,7 @@ func (r *Report) addEntries(ctx context.Context, k kind, raw []byte) {
 			Reason: flowerrors.ReasonLimit, Limit: MaxEntries, Detail: "too many declarations: the rest was not looked at",
 		}))
 	}
+	return !more
 }
 
 // add adds one declaration.

@@ -207,6 +207,7 @@ func TestLostServer(t *testing.T) {
 func TestEndlessLists(t *testing.T) {
 	const onlyTools = `{"capabilities":{"tools":{}}}`
 	big := strings.Repeat(`{"name":"a"},`, 2000)
+	full := strings.TrimSuffix(strings.Repeat(`{"name":"a"},`, 1000), ",")
 	calls := 0
 	tests := map[string]struct {
 		page   func() string
@@ -218,6 +219,9 @@ func TestEndlessLists(t *testing.T) {
 		"too many entries": {func() string {
 			return fmt.Sprintf(`{"tools":[%s7],"nextCursor":"%d"}`, big, calls)
 		}, flowerrors.ReasonLimit, 5},
+		"too many entries, in full pages": {func() string {
+			return fmt.Sprintf(`{"tools":[%s],"nextCursor":"%d"}`, full, calls)
+		}, flowerrors.ReasonLimit, inspect.MaxEntries/1000 + 1},
 		"too many bytes": {func() string {
 			return fmt.Sprintf(`{"tools":[],"x":"%s","nextCursor":"%d"}`, strings.Repeat("x", 16<<20), calls)
 		}, flowerrors.ReasonLimit, 4},
@@ -233,6 +237,21 @@ func TestEndlessLists(t *testing.T) {
 		}
 		if len(r.Entries) > inspect.MaxEntries {
 			t.Errorf("%s: %d entries", name, len(r.Entries))
+		}
+	}
+}
+
+// A list that is as long as it may be was looked at to the end, even if that shows only on
+// one more page.
+func TestListsThatJustFit(t *testing.T) {
+	page := strings.TrimSuffix(strings.Repeat(`{"name":"a"},`, inspect.MaxEntries), ",")
+	for _, a := range []answers{
+		{"tools/list": `{"tools":[` + page + `]}`},
+		{"tools/list": `{"tools":[` + page + `],"nextCursor":"2"}`, "tools/list 2": `{"tools":[]}`},
+	} {
+		r := run(t, `{"capabilities":{"tools":{}}}`, a)
+		if len(r.Entries) != inspect.MaxEntries || len(r.Other) != 0 {
+			t.Errorf("%d entries, %v", len(r.Entries), r.Other)
 		}
 	}
 }
@@ -285,7 +304,7 @@ func TestOnlyTools(t *testing.T) {
 func TestKinds(t *testing.T) {
 	for _, target := range []policydecl.TargetKind{policydecl.Tool, policydecl.Resource, policydecl.Template, policydecl.Prompt} {
 		back, ok := inspect.KindOf(inspect.Noun(target))
-		if !ok || back != target || inspect.ListMember(target) == "" || inspect.Method(target) == "" {
+		if !ok || back != target || inspect.ListMember(target) == "" {
 			t.Error(target)
 		}
 	}

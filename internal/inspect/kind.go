@@ -42,11 +42,8 @@ func KindOf(noun string) (policydecl.TargetKind, bool) {
 }
 
 // ListMember returns the member that holds the declarations of a kind in the answer
-// that lists them, and Method the request that asks for it.
+// that lists them.
 func ListMember(target policydecl.TargetKind) string { return of(target).list }
-
-// Method returns the request that lists declarations of a kind.
-func Method(target policydecl.TargetKind) string { return of(target).method }
 
 func of(target policydecl.TargetKind) kind {
 	for _, k := range kinds {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -182,23 +183,23 @@ func (o Object) Duplicates() []policydecl.Fault {
 	return faults
 }
 
-// pointer returns the JSON Pointer (RFC 6901) to a member, below the given one.
+// pointer returns the JSON Pointer (RFC 6901) to a member, by the names that lead to it.
 func pointer(names ...string) string {
-	var b strings.Builder
+	var p jsontext.Pointer
 	for _, name := range names {
-		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+		p = p.AppendToken(name)
 	}
-	return b.String()
+	return string(p)
 }
 
 // fault puts a mistake at a place.
-func fault(at, rule string, e *flowerrors.ConfigError) policydecl.Fault {
+func fault(at string, rule policydecl.Rule, e *flowerrors.ConfigError) policydecl.Fault {
 	return policydecl.Fault{Pointer: at, Rule: rule, ConfigError: e}
 }
 
 // Under returns the faults of a part of a text as faults of the whole.
 func Under(prefix string, faults []policydecl.Fault) []policydecl.Fault {
+	faults = slices.Clone(faults) // they stay the caller's
 	for i := range faults {
 		faults[i].Pointer = prefix + faults[i].Pointer
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
 func TestReadObject(t *testing.T) {
@@ -41,6 +42,15 @@ func TestCheck(t *testing.T) {
 	}
 	if list, err := inspect.ReadArray([]byte(`[1,[2],3]`), 2); err != nil || len(list) != 2 || string(list[1]) != "[2]" {
 		t.Errorf("%v %s", err, list)
+	}
+}
+
+// The faults of a part stay the caller's.
+func TestUnder(t *testing.T) {
+	part := []policydecl.Fault{{Pointer: "/a"}, {Pointer: ""}}
+	whole := inspect.Under("/b~1c", part)
+	if part[0].Pointer != "/a" || part[1].Pointer != "" || whole[0].Pointer != "/b~1c/a" || whole[1].Pointer != "/b~1c" {
+		t.Errorf("%v %v", part, whole)
 	}
 }
 

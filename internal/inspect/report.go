@@ -14,6 +14,7 @@ type Report struct {
 	Server  Server
 	Entries []Entry   // in the order in which they were listed
 	Other   []Finding // what is wrong beside the entries
+	More    int       // how many findings were left out of Other
 
 	size int // of the answers so far
 	kept int // faults of entries so far
@@ -88,7 +89,7 @@ func (r *Report) All() iter.Seq2[string, policydecl.Fault] {
 
 // Count returns how many faults there are, those that were left out included.
 func (r *Report) Count() int {
-	n := len(r.Other)
+	n := len(r.Other) + r.More
 	for i := range r.Entries {
 		n += len(r.Entries[i].Faults) + r.Entries[i].More
 	}

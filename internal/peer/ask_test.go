@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // told writes what an answer says in one line.
@@ -69,19 +70,20 @@ func TestAskOverStreams(t *testing.T) {
 				}
 				return true
 			})
-			ask(t, s.URL, tt.want)
+			ask(t, s.URL, tt.want, patience)
 		})
 	}
 }
 
-// ask sends one request and compares what came of it.
-func ask(t *testing.T, url, want string) {
+// ask sends one request and compares what came of it and, for as long as settle, after it.
+func ask(t *testing.T, url, want string, settle time.Duration) {
 	t.Helper()
-	c, err := Dial(t.Context(), Config{URL: url})
+	c, err := Dial(t.Context(), Config{URL: url, Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	c.settle = settle
 	a, err := c.Ask(t.Context(), "tools/call", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +104,7 @@ func TestAskForOneBody(t *testing.T) {
 			_, _ = io.WriteString(w, strings.ReplaceAll(asked[name].said, "%", string(m.ID)))
 			return true
 		})
-		ask(t, s.URL, asked[name].want)
+		ask(t, s.URL, asked[name].want, patience)
 	}
 }
 
@@ -143,7 +145,7 @@ func TestStreamsThatStayOpen(t *testing.T) {
 			<-r.Context().Done()
 			return true
 		})
-		ask(t, s.URL, want)
+		ask(t, s.URL, want, short)
 		noneLeft(t)
 	}
 }
@@ -158,6 +160,9 @@ func TestAskAChild(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
+			if !strings.Contains(tt.want, "without id") { // which is waited for in vain
+				c.settle = patience
+			}
 			a, err := c.Ask(t.Context(), "tools/call", nil, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -11,12 +11,16 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/plain"
 )
 
 // child is a server that runs as a child process, in a process group of its own.
 type child struct {
 	cmd   *exec.Cmd
-	grace time.Duration
+	group group
+	grace time.Duration // for it to end
+	asked time.Duration // for it to end after it was asked to
 	words *tail
 
 	stdin  io.WriteCloser
@@ -25,6 +29,7 @@ type child struct {
 	in     chan line     // what comes from its standard output
 	closed chan struct{} // ends the goroutines
 	exited chan struct{} // closed when it has been waited for
+	shut   chan struct{} // closed when it reads no more, although it goes on
 	work   sync.WaitGroup
 
 	noise   string           // the first line that is no message
@@ -42,29 +47,29 @@ type line struct {
 // passed on: it is not ours to print (M3).
 func startChild(command []string, grace time.Duration) (*child, error) {
 	c := &child{
-		cmd: exec.Command(command[0], command[1:]...), grace: grace, words: &tail{max: maxWords},
-		out: make(chan []byte), in: make(chan line), closed: make(chan struct{}), exited: make(chan struct{}),
-		doubles: map[int64]*reply{},
+		cmd: exec.Command(command[0], command[1:]...), grace: grace, asked: grace / 2, words: &tail{max: maxWords},
+		out: make(chan []byte), in: make(chan line), doubles: map[int64]*reply{},
+		closed: make(chan struct{}), exited: make(chan struct{}), shut: make(chan struct{}),
 	}
+	c.group.cmd = c.cmd
 	ownGroup(c.cmd)
 	dieWithUs(c.cmd)
 	c.cmd.Stderr = c.words
 	c.cmd.WaitDelay = grace // a grandchild may hold standard error open
-	stdin, err := c.cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	// Not StdoutPipe, which exec.Cmd.Wait closes although there may be more to read.
+	// Not StdoutPipe, which exec.Cmd.Wait closes although there may be more to read. This
+	// one comes first: exec.Cmd.Start alone closes that of standard input after a failure.
 	stdout, writer, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot start the command: %w", err)
 	}
-	c.stdin, c.stdout, c.cmd.Stdout = stdin, stdout, writer
-	err = c.live()
+	c.stdout, c.cmd.Stdout = stdout, writer
+	if c.stdin, err = c.cmd.StdinPipe(); err == nil {
+		err = c.live()
+	}
 	writer.Close()
 	if err != nil {
 		stdout.Close()
-		return nil, fmt.Errorf("cannot start the command: %s", Escape(err.Error(), 300))
+		return nil, fmt.Errorf("cannot start the command: %s", plain.Escape(err.Error(), 300))
 	}
 	c.work.Add(2)
 	go c.write()
@@ -82,11 +87,12 @@ func (c *child) live() error {
 		alive.Lock()
 		err := c.cmd.Start()
 		if err == nil {
-			alive.children[c.cmd] = true
+			alive.children[&c.group] = true
 		}
 		alive.Unlock()
 		if started <- err; err == nil {
 			_ = c.cmd.Wait() // how it ended is in its ProcessState
+			c.group.reaped()
 			close(c.exited)
 		}
 	})
@@ -96,16 +102,16 @@ func (c *child) live() error {
 // alive holds the children that were started and not yet ended by us.
 var alive = struct {
 	sync.Mutex
-	children map[*exec.Cmd]bool
-}{children: map[*exec.Cmd]bool{}}
+	children map[*group]bool
+}{children: map[*group]bool{}}
 
 // KillChildren kills every child that is left, with its children. It is for a program
 // that must end at once, without [Conn.Close].
 func KillChildren() {
 	alive.Lock()
 	defer alive.Unlock()
-	for cmd := range alive.children {
-		kill(cmd)
+	for g := range alive.children {
+		g.kill()
 	}
 }
 
@@ -117,11 +123,26 @@ func (c *child) write() {
 		select {
 		case text := <-c.out:
 			if _, err := c.stdin.Write(append(text, '\n')); err != nil {
-				return // it ended, which the reader tells
+				c.refused()
+				return
 			}
 		case <-c.closed:
 			return
 		}
+	}
+}
+
+// refused is for a message that could not be written. A child that ends says more by that,
+// which the reader tells, and one that has answered before is still to be read: both have
+// a moment.
+func (c *child) refused() {
+	timer := time.NewTimer(c.grace)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		close(c.shut)
+	case <-c.exited:
+	case <-c.closed:
 	}
 }
 
@@ -205,7 +226,9 @@ func (c *child) send(ctx context.Context, method string, text []byte) error {
 	case c.out <- text:
 		return nil
 	case <-c.exited:
-		return c.ended(method)
+		return c.ended(method, "ended")
+	case <-c.shut:
+		return c.ended(method, "closed its standard input")
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -220,20 +243,21 @@ func (c *child) receive(ctx context.Context, method string) ([]byte, error) {
 			case errors.Is(l.err, errTooLarge):
 				return nil, sizeError(method, MaxMessage)
 			case !ok || l.err != nil:
-				return nil, c.ended(method)
+				return nil, c.ended(method, "closed its standard output")
 			case len(l.text) > 0:
 				return l.text, nil
 			}
+		case <-c.shut:
+			return nil, c.ended(method, "closed its standard input")
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// ended says how a child ended that should have answered. One that has only closed its
-// output is given a moment to end.
-func (c *child) ended(method string) error {
-	how := "closed its standard output"
+// ended says how a child ended that should have answered. One that has only done what how
+// says is given a moment to end.
+func (c *child) ended(method, how string) error {
 	timer := time.NewTimer(c.grace)
 	defer timer.Stop()
 	select {
@@ -250,7 +274,7 @@ func (c *child) heard() string {
 	if c.noise == "" {
 		return ""
 	}
-	return "; a line on standard output is no message: " + Quote(c.noise, 120)
+	return "; a line on standard output is no message: " + plain.Quote(c.noise, 120)
 }
 
 // close lets the child end by itself, which the end of its input asks for, then asks
@@ -259,12 +283,12 @@ func (c *child) close(context.Context) {
 	close(c.closed)
 	c.stdin.Close()
 	if !c.gone(c.grace) {
-		terminate(c.cmd)
-		c.gone(c.grace / 2)
+		c.group.terminate()
+		c.gone(c.asked)
 	}
-	kill(c.cmd) // the child, or its own children, which it may have left behind
+	c.group.kill() // the child, or its own children, which it may have left behind
 	alive.Lock()
-	delete(alive.children, c.cmd)
+	delete(alive.children, &c.group)
 	alive.Unlock()
 	c.stdout.Close()
 	c.work.Wait()

@@ -80,6 +80,7 @@ func (r *request) reply() *reply { return &reply{id: r.id, strict: r.strict} }
 // Conn is a connection to a server. It is not safe for concurrent use.
 type Conn struct {
 	cfg     Config
+	settle  time.Duration // how long is waited for what may still come after an answer
 	link    link
 	id      int64
 	era     Era
@@ -97,7 +98,7 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	if cfg.Grace == 0 {
 		cfg.Grace = 2 * time.Second
 	}
-	c := &Conn{cfg: cfg}
+	c := &Conn{cfg: cfg, settle: min(cfg.Timeout/10, maxSettle)}
 	var err error
 	if len(cfg.Command) > 0 {
 		c.link, err = startChild(cfg.Command, cfg.Grace)
@@ -174,7 +175,7 @@ func (c *Conn) Ask(ctx context.Context, method string, params map[string]any, he
 // barrier reads what a child says until it answers a ping, or for a moment.
 func (c *Conn) barrier(ctx context.Context, child *child, to *Answer) {
 	id := c.id
-	ctx, cancel := context.WithTimeout(ctx, c.settling())
+	ctx, cancel := context.WithTimeout(ctx, c.settle)
 	defer cancel()
 	a, err := c.ask(ctx, string(mcp.MethodPing), nil, nil, false)
 	if err == nil {
@@ -194,7 +195,7 @@ func (c *Conn) ask(ctx context.Context, method string, params map[string]any, he
 		r.header[k] = v
 	}
 	c.id++
-	r.id, r.drain, r.settle = c.id, drain, c.settling()
+	r.id, r.drain, r.settle = c.id, drain, c.settle
 	r.strict = c.hello != nil
 	if r.body, err = envelope(r.id, method, c.params(params)); err != nil {
 		return nil, err

@@ -9,7 +9,8 @@
 //
 // Everything has a bound: how long an answer may take, how large it may be, how much
 // may come before it, and how long a child may take to end. After [Conn.Close] nothing
-// runs any more that [Dial] started; on Unix that includes the children of a child.
+// runs any more that [Dial] started; on Unix that includes the children of a child, but
+// for those that leave its process group, as a daemon does: they survive.
 //
 // Errors are fit for a terminal: what a server sent is escaped in them and cut (M3).
 package peer

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"strconv"
-	"strings"
+
+	"github.com/flowgate-mcp/flowgate/internal/plain"
 )
 
 // RPCError is an error with which a server answered a request. Message and Raw are as
@@ -30,7 +30,7 @@ func (e *RPCError) Error() string {
 	if e.Status != 0 {
 		at += fmt.Sprintf(" (HTTP status %d)", e.Status)
 	}
-	return fmt.Sprintf("%s was answered with error %d, %s%s", Escape(e.Method, 80), e.Code, Quote(e.Message, 200), at)
+	return fmt.Sprintf("%s was answered with error %d, %s%s", plain.Escape(e.Method, 80), e.Code, plain.Quote(e.Message, 200), at)
 }
 
 // JSONRPCCode returns the code of the error object.
@@ -48,7 +48,7 @@ type HTTPError struct {
 
 // Error says what came back and what to do about it.
 func (e *HTTPError) Error() string {
-	got := fmt.Sprintf("%s was answered with HTTP status %d", Escape(e.Method, 80), e.Status)
+	got := fmt.Sprintf("%s was answered with HTTP status %d", plain.Escape(e.Method, 80), e.Status)
 	if text := http.StatusText(e.Status); text != "" {
 		got += " " + text
 	}
@@ -56,7 +56,7 @@ func (e *HTTPError) Error() string {
 	switch {
 	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
 		if e.Challenge != "" {
-			got += ", WWW-Authenticate: " + Quote(e.Challenge, 200)
+			got += ", WWW-Authenticate: " + plain.Quote(e.Challenge, 200)
 		}
 		return got + "; authorize with -header 'Authorization: Bearer ...'"
 	case e.Status >= 300 && e.Status < 400:
@@ -70,10 +70,10 @@ func (e *HTTPError) Error() string {
 	case e.Status == http.StatusNotFound:
 		return got + "; is this the URL of the MCP endpoint? It often ends in /mcp"
 	case e.Status == http.StatusOK:
-		return got + fmt.Sprintf(" and %s, which is no MCP message: %s", Quote(e.ContentType, 80), Quote(e.Body, 120))
+		return got + fmt.Sprintf(" and %s, which is no MCP message: %s", plain.Quote(e.ContentType, 80), plain.Quote(e.Body, 120))
 	}
 	if e.Body != "" {
-		got += ": " + Quote(e.Body, 120)
+		got += ": " + plain.Quote(e.Body, 120)
 	}
 	return got
 }
@@ -88,27 +88,12 @@ type TimeoutError struct {
 
 // Error says what was waited for.
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("no answer to %s within %s%s%s", Escape(e.Method, 80), e.After, e.Hint, e.Said)
+	return fmt.Sprintf("no answer to %s within %s%s%s", plain.Escape(e.Method, 80), e.After, e.Hint, e.Said)
 }
 
 // sizeError says that a server sent too much.
 func sizeError(method string, limit int) error {
-	return fmt.Errorf("%s: the answer is larger than %d MiB, the limit", Escape(method, 80), limit>>20)
+	return fmt.Errorf("%s: the answer is larger than %d MiB, the limit", plain.Escape(method, 80), limit>>20)
 }
 
 var errFlood = errors.New("too many messages came before the answer")
-
-// Escape makes a text from a peer fit for a terminal (M3): printable ASCII on one line,
-// cut to about max bytes.
-func Escape(s string, max int) string {
-	q := Quote(s, max)
-	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`) // harmless without quotes around it
-}
-
-// Quote is [Escape] in quotes, with quotes in it escaped too.
-func Quote(s string, max int) string {
-	if len(s) > max {
-		s = strings.ToValidUTF8(s[:max], "") + "..."
-	}
-	return strconv.QuoteToASCII(s)
-}

@@ -4,10 +4,13 @@ package peer
 
 import "os/exec"
 
-// Without process groups only the child itself can be ended.
-
 func ownGroup(*exec.Cmd) {}
 
-func terminate(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+// group is the child alone: without process groups nothing else can be ended.
+type group struct{ cmd *exec.Cmd }
 
-func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+func (g *group) terminate() { g.kill() }
+
+func (g *group) kill() { _ = g.cmd.Process.Kill() }
+
+func (g *group) reaped() {}

@@ -28,7 +28,7 @@ func noneLeft(t *testing.T) {
 	t.Helper()
 	buf := make([]byte, 1<<20)
 	var stacks string
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+	for end := time.Now().Add(patience); time.Now().Before(end); runtime.Gosched() {
 		stacks = ""
 		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 			if strings.Contains(g, "persistConn") || strings.Contains(g, "peer.(*child)") || strings.Contains(g, "peer.startChild.") {

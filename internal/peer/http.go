@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/flowgate-mcp/flowgate/internal/plain"
 )
 
 // maxErrorBody is how much of an answer is read that is no message.
@@ -48,9 +50,12 @@ func newWeb(address string, header http.Header, apart bool) (*web, error) {
 	}}, nil
 }
 
-// Address shows a URL: its scheme, host and path, fit for a terminal (M3). Passwords
-// stand before the host, and tokens behind the path.
-func Address(text string) string {
+// Address is [Public], fit for a terminal (M3) and cut.
+func Address(text string) string { return plain.Escape(Public(text), 200) }
+
+// Public returns what of a URL is no secret: its scheme, host and path. Passwords stand
+// before the host, and tokens behind the path.
+func Public(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" {
 		return "(a URL that cannot be shown)"
@@ -60,7 +65,7 @@ func Address(text string) string {
 	if u.RawQuery != "" || u.ForceQuery {
 		s += "?..."
 	}
-	return Escape(s, 200)
+	return s
 }
 
 func (w *web) exchange(ctx context.Context, r *request) (*reply, error) {
@@ -97,7 +102,7 @@ func (w *web) exchange(ctx context.Context, r *request) (*reply, error) {
 func (w *web) body(resp *http.Response, r *request, got *reply, limit int) error {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
 	if err != nil {
-		return w.plain(r.method, err)
+		return w.failed(r.method, brokeOff, err)
 	}
 	if len(raw) > limit && limit == MaxMessage {
 		return sizeError(r.method, limit)
@@ -132,7 +137,7 @@ func (w *web) stream(ctx context.Context, stop func(), body io.Reader, r *reques
 		}
 		m, err := readMessage(data)
 		if err != nil && !got.found {
-			return fmt.Errorf("%s: an event holds what is %w: %s", r.method, err, Quote(string(data), 120))
+			return fmt.Errorf("%s: an event holds what is %w: %s", r.method, err, plain.Quote(string(data), 120))
 		}
 		if err == nil && got.take(m) && !r.drain {
 			return nil
@@ -162,7 +167,7 @@ func (w *web) broken(method string, err error) error {
 	case errors.Is(err, errTooLarge):
 		return sizeError(method, MaxMessage)
 	}
-	return w.plain(method, err)
+	return w.failed(method, brokeOff, err)
 }
 
 // replyHeader keeps of a request's headers what also an answer to the server needs.
@@ -186,7 +191,7 @@ func (w *web) notify(ctx context.Context, r *request) error {
 func (w *web) post(ctx context.Context, r *request) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(r.body))
 	if err != nil {
-		return nil, w.plain(r.method, err)
+		return nil, w.failed(r.method, unreachable, err)
 	}
 	w.setHeader(req, r.header)
 	req.Header.Set("Content-Type", "application/json")
@@ -196,7 +201,7 @@ func (w *web) post(ctx context.Context, r *request) (*http.Response, error) {
 	}
 	resp, err := w.client.Do(req)
 	if err != nil {
-		return nil, w.plain(r.method, err)
+		return nil, w.failed(r.method, unreachable, err)
 	}
 	return resp, nil
 }
@@ -216,9 +221,15 @@ func (w *web) setHeader(req *http.Request, own http.Header) {
 	}
 }
 
-// plain returns a transport's error without the URL, which may hold a secret, and fit
+// What a transport's error keeps from happening.
+const (
+	unreachable = "cannot reach the server"
+	brokeOff    = "the answer broke off"
+)
+
+// failed returns a transport's error without the URL, which may hold a secret, and fit
 // for a terminal: parts of it can come from the server.
-func (w *web) plain(method string, err error) error {
+func (w *web) failed(method, what string, err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
@@ -226,7 +237,7 @@ func (w *web) plain(method string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("%s: cannot reach the server: %s", method, Escape(strings.TrimSpace(err.Error()), 300))
+	return fmt.Errorf("%s: %s: %s", method, what, plain.Escape(strings.TrimSpace(err.Error()), 300))
 }
 
 // close ends the session, if there is one. Whether the server cares is its own affair.

@@ -52,11 +52,12 @@ func TestOtherThingsOverHTTP(t *testing.T) {
 		"large event":   {page(200, sse, "data: "+strings.Repeat("x", MaxMessage)+"\n\n"), "larger than 16 MiB"},
 		"large in many": {page(200, sse, strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 20)), "larger than 16 MiB"},
 		"many events":   {page(200, sse, strings.Repeat("data: {\"method\":\"x\"}\n\n", maxBefore+1)), "too many messages"},
-		"cut":           {page(200, map[string]string{"Content-Type": "application/json", "Content-Length": "100"}, "{"), "cannot reach the server: unexpected EOF"},
+		"cut":           {page(200, map[string]string{"Content-Type": "application/json", "Content-Length": "100"}, "{"), "initialize: the answer broke off: unexpected EOF"},
+		"cut stream":    {page(200, map[string]string{"Content-Type": "text/event-stream", "Content-Length": "100"}, "data: {"), "initialize: the answer broke off: unexpected EOF"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Dial(t.Context(), Config{URL: serve(t, tt.f).URL, Era: Handshake})
+			_, err := Dial(t.Context(), Config{URL: serve(t, tt.f).URL, Era: Handshake, Timeout: patience})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("%.500v", err)
 			}

@@ -189,13 +189,3 @@ func TestVersionsGoIntoAHeader(t *testing.T) {
 		}
 	}
 }
-
-func TestEscape(t *testing.T) {
-	for s, want := range map[string]string{
-		`a"b\c`: `a"b\\c`, "\x1b[0m\u202e\x00\xff\u0080": `\x1b[0m\u202e\x00\xff\u0080`, "é": `\u00e9`, strings.Repeat("x", 50): strings.Repeat("x", 40) + "...",
-	} {
-		if got := Escape(s, 40); got != want {
-			t.Errorf("%q: %s", s, got)
-		}
-	}
-}

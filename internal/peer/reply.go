@@ -93,6 +93,3 @@ func (m *message) name() string {
 	}
 	return name
 }
-
-// settling is how long a link waits for more.
-func (c *Conn) settling() time.Duration { return min(c.cfg.Timeout/10, maxSettle) }

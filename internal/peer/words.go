@@ -3,6 +3,8 @@ package peer
 import (
 	"strings"
 	"sync"
+
+	"github.com/flowgate-mcp/flowgate/internal/plain"
 )
 
 // How much is kept and shown of what a child writes to standard error.
@@ -53,7 +55,7 @@ func (t *tail) said() string {
 	var b strings.Builder
 	b.WriteString("; standard error ends with:")
 	for _, line := range lines {
-		b.WriteString("\n    " + Escape(line, maxLineText))
+		b.WriteString("\n    " + plain.Escape(line, maxLineText))
 	}
 	return b.String()
 }
