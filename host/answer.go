@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -11,9 +12,7 @@ import (
 // refuse records a request that is not sent, and returns the error for the caller.
 func (r *Request) refuse(ctx context.Context, o Outcome, reason string) *Refusal {
 	r.record.Time, r.record.Outcome = time.Now(), o
-	if reason != "" {
-		r.record.Reason = reason
-	}
+	r.record.Reason = bounded(cmp.Or(reason, r.record.Reason))
 	if r.connection.made() {
 		r.connection.host.record(ctx, r.record)
 	}
@@ -21,8 +20,8 @@ func (r *Request) refuse(ctx context.Context, o Outcome, reason string) *Refusal
 }
 
 // end notes that something has come back, whatever it was, before the caller has it (H2),
-// and records the outcome of a request that was labelled. The first call counts.
-func (r *Request) end(ctx context.Context, record Record) {
+// and records the outcome of a request that was labelled or refused. The first call counts.
+func (r *Request) end(ctx context.Context, record Record, refused bool) {
 	if r == nil || !r.connection.made() {
 		return
 	}
@@ -34,7 +33,7 @@ func (r *Request) end(ctx context.Context, record Record) {
 			c.host.tell(c.sources)
 		}
 		c.leave(r.partition)
-		if r.labelled {
+		if r.labelled || refused {
 			c.host.record(ctx, record)
 		}
 	})
@@ -42,20 +41,18 @@ func (r *Request) end(ctx context.Context, record Record) {
 
 // became returns the record of what became of the request.
 func (r *Request) became(o Outcome, reason string) Record {
-	if r == nil {
-		return Record{Time: time.Now(), Outcome: o, Reason: reason}
+	var record Record
+	if r != nil {
+		record = r.record
 	}
-	record := r.record
 	record.Time, record.Outcome = time.Now(), o
-	if reason != "" {
-		record.Reason = reason
-	}
+	record.Reason = bounded(cmp.Or(reason, record.Reason))
 	return record
 }
 
 // Answered notes that a result has come. From now on the partition holds content of
 // the server.
-func (r *Request) Answered(ctx context.Context) { r.end(ctx, r.became(Answered, "")) }
+func (r *Request) Answered(ctx context.Context) { r.end(ctx, r.became(Answered, ""), false) }
 
 // Failed notes that no answer came, or none that can be read. The text of err can be the
 // server's, so that counts as content too.
@@ -64,7 +61,7 @@ func (r *Request) Failed(ctx context.Context, err error) {
 	if err != nil {
 		reason = err.Error()
 	}
-	r.end(ctx, r.became(Failed, reason))
+	r.end(ctx, r.became(Failed, reason), false)
 }
 
 // Error notes that the server has answered with an error, given as the JSON text of its error
@@ -76,7 +73,7 @@ func (r *Request) Failed(ctx context.Context, err error) {
 func (r *Request) Error(ctx context.Context, object json.RawMessage) error {
 	v, refusal, err := flowerrors.ReadViolation(object)
 	if !refusal && err == nil {
-		r.end(ctx, r.became(Answered, ""))
+		r.end(ctx, r.became(Answered, ""), false)
 		return nil
 	}
 	outcome, reason := RefusedByServer, ""
@@ -90,6 +87,6 @@ func (r *Request) Error(ctx context.Context, object json.RawMessage) error {
 	if v != nil {
 		record.Rejected, record.AcceptFrom = v.Rejected, v.AcceptFrom
 	}
-	r.end(ctx, record)
+	r.end(ctx, record, true)
 	return &Refusal{record}
 }

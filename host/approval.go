@@ -2,6 +2,9 @@ package host
 
 import (
 	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 
 	"github.com/flowgate-mcp/flowgate/policydecl"
@@ -32,7 +35,8 @@ type Approval struct {
 	// refers to its default shows that as it is now.
 	Old, New []policydecl.Policy
 
-	// Other is the URI of the server that had the name first, of NameTaken.
+	// Other is the canonical URI of the server that had the name first, of NameTaken. It can be
+	// that of Server, if the host knew more of the first one, or something else.
 	Other string
 }
 
@@ -46,13 +50,13 @@ type claimed struct {
 // server had it first. c.mu is held.
 func (c *Connection) claim(name string) *Approval {
 	if c.closed || c.blocked(name) {
-		return nil // a name that is asked about is not taken when it falls free
+		return nil // a name that is asked about is not taken when it falls free (MaxServers)
 	}
-	other := c.host.take(name, c)
-	if other == nil {
+	other, taken := c.host.take(name, c.identity)
+	if !taken {
 		return nil
 	}
-	c.policies.taken[name] = claimed{other: other.server.URI}
+	c.policies.taken[name] = claimed{other: other}
 	return c.nameTaken(name)
 }
 
@@ -69,49 +73,87 @@ func (c *Connection) nameTaken(name string) *Approval {
 	}
 }
 
-// take notes that c has a tool of that name, unless another server has, whose connection it
-// returns then. Two connections to one server share its names.
-func (h *Host) take(name string, c *Connection) *Connection {
+// take notes that c's server has a tool of that name, unless another server has, which it
+// returns then. All connections to one server share its names, also those to come.
+func (h *Host) take(name string, id identity) (other string, taken bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	holders := h.tools[name]
-	if len(holders) > 0 && !slices.ContainsFunc(holders, func(d *Connection) bool { return d.set.URI() == c.set.URI() }) {
-		return holders[0]
+	if len(holders) > 0 && !slices.Contains(holders, id) {
+		return holders[0].uri, true
 	}
-	h.hold(name, c)
-	return nil
+	h.hold(name, id)
+	return "", false
 }
 
-// beside notes that c may have the name of a tool beside another server. If the name has
+// beside notes that a server may have the name of a tool beside another one. If the name has
 // become a third one's by now, it returns that one's URI instead.
-func (h *Host) beside(name, other string, c *Connection) string {
+func (h *Host) beside(name, other string, id identity) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	holders := h.tools[name]
-	if len(holders) > 0 && !slices.ContainsFunc(holders, func(d *Connection) bool { return d.server.URI == other }) {
-		return holders[0].server.URI
+	if len(holders) > 0 && !slices.ContainsFunc(holders, func(d identity) bool { return d.uri == other }) {
+		return holders[0].uri
 	}
-	h.hold(name, c)
+	h.hold(name, id)
 	return ""
 }
 
-// hold notes that c has a tool of that name. h.mu is held.
-func (h *Host) hold(name string, c *Connection) {
-	if h.tools == nil {
-		h.tools = make(map[string][]*Connection)
+// hold notes that a server has a tool of that name. h.mu is held.
+func (h *Host) hold(name string, id identity) {
+	if h.servers[id] == nil {
+		return // closed, and forgotten since
 	}
-	if !slices.Contains(h.tools[name], c) {
-		h.tools[name] = append(h.tools[name], c)
+	if h.tools == nil {
+		h.tools = make(map[string][]identity)
+	}
+	if !slices.Contains(h.tools[name], id) {
+		h.tools[name] = append(h.tools[name], id)
 	}
 }
 
-// ask puts questions to the host's hook and does what it says.
-func (c *Connection) ask(questions ...*Approval) {
+// Bounds on what a server can have somebody asked. What is not asked stays pending.
+const (
+	maxQuestions = 100  // of one answer of a server
+	maxAsked     = 1000 // that were declined, of one connection
+)
+
+// ask puts questions to the host's hook and does what it says. A question that was declined
+// is not put again: a server that takes an offer back and makes it anew would wear out
+// whoever is asked.
+func (c *Connection) ask(ctx context.Context, questions ...*Approval) {
+	put := 0
 	for _, q := range questions {
-		if q != nil && c.host.approve(*q) {
+		if q == nil || put == maxQuestions || !c.askable(q) {
+			continue
+		}
+		put++
+		if c.host.approve(ctx, *q) {
 			c.Approve(*q)
 		}
 	}
+}
+
+// askable notes that a question is put, and reports false if it was put before.
+func (c *Connection) askable(q *Approval) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := c.policies.asked
+	if key := q.key(); !asked[key] && len(asked) < maxAsked {
+		asked[key] = true
+		return true
+	}
+	return false
+}
+
+// key tells questions apart.
+func (a Approval) key() [32]byte {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %d %q %q %d", a.Question, a.Kind, a.Target, a.Other, len(a.Old))
+	for _, p := range slices.Concat(a.Old, a.New) {
+		fmt.Fprintf(h, " %q", p.Tokens())
+	}
+	return [32]byte(h.Sum(nil))
 }
 
 // Approve agrees to what a server wants, as Config.Approve does, but later. It
@@ -128,21 +170,28 @@ func (c *Connection) Approve(a Approval) bool {
 		if c.closed || !c.blocked(a.Target) || a.Other != p.taken[a.Target].other {
 			return false
 		}
-		if now := c.host.beside(a.Target, a.Other, c); now != "" {
+		if now := c.host.beside(a.Target, a.Other, c.identity); now != "" {
 			p.taken[a.Target] = claimed{other: now}
 			return false
 		}
 		p.taken[a.Target] = claimed{other: a.Other, approved: true}
+		delete(p.asked, a.key())
 		return true
 	case PolicyLoosened:
-		s := &p.def
+		s, t := &p.def, target{}
 		if a.Target != "" {
-			s = p.targets[target{a.Kind, a.Target}]
+			t = target{a.Kind, a.Target}
+			s = p.targets[t]
 		}
 		if s == nil || s.offered == nil || !samePolicies(s.offered.under(p.def.inForce()).all(), a.New) {
 			return false
 		}
+		delete(p.asked, c.loosened(s, t).key())
 		s.rule, s.offered = *s.offered, nil
+		if t != (target{}) {
+			p.weigh(t, s)
+		}
+		c.remember(t, s, true)
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +11,8 @@ import (
 )
 
 // A tool that has the name of another server's is not called until somebody agrees: the
-// model may mean the other. The steps are of connections a1, a2, … to server a, and so on.
+// model may mean the other. Closing a connection frees no name, since a server could wait
+// until the one that the model knows is away. The steps are of connections a1, a2, … to server a, and so on.
 func TestNameTaken(t *testing.T) {
 	for name, steps := range map[string]string{
 		"the first has it":                                      "a1 lists, b1 lists, a1 ok, b1 name, b1 asked 1",
@@ -18,16 +20,17 @@ func TestNameTaken(t *testing.T) {
 		"approved":                                              "a1 lists, b1 lists, b1 approves, b1 ok, a1 ok, b1 lists, b1 asked 1, b1 ok",
 		"before anybody has listed it":                          "a1 ok, b1 ok",
 		"listed by one that is closed":                          "a1 closes, a1 lists, b1 lists, b1 ok",
-		"free when the first is closed":                         "a1 lists, a1 closes, b1 lists, b1 ok",
+		"not free when the first is closed":                     "a1 lists, a1 closes, b1 lists, b1 name, a2 lists, a2 ok",
 		"not for one that was asked about":                      "a1 lists, b1 lists, a1 closes, b1 lists, b1 name, a2 lists, a2 ok, b1 name",
 		"approved after the first has gone":                     "a1 lists, b1 lists, a1 closes, b1 approves, b1 ok",
-		"and then the first is asked about":                     "a1 lists, b1 lists, a1 closes, b1 approves, a2 lists, a2 name, b1 ok",
+		"and then the first has it as before":                   "a1 lists, b1 lists, a1 closes, b1 approves, a2 lists, a2 ok, b1 ok",
 		"two connections to one server":                         "a1 lists, a2 lists, a1 ok, a2 ok, a1 closes, b1 lists, b1 name, a2 ok",
-		"both are closed":                                       "a1 lists, a2 lists, a2 closes, a1 closes, b1 lists, b1 ok",
+		"both are closed":                                       "a1 lists, a2 lists, a2 closes, a1 closes, b1 lists, b1 name",
 		"one that was approved holds the name too":              "a1 lists, b1 lists, b1 approves, a1 closes, c1 lists, c1 name, b1 ok",
-		"approved beside one that is a third one's by now":      "a1 lists, b1 lists, a1 closes, c1 lists, b1 approves not, b1 name, c1 ok, b1 approves, b1 ok",
+		"not a third one's either":                              "a1 lists, b1 lists, a1 closes, c1 lists, c1 name, b1 name, b1 approves, b1 ok, c1 name",
+		"approved, and it comes back":                           "a1 lists, b1 lists, b1 approves, b1 closes, b2 lists, b2 asked 1, b2 ok",
 		"and all that were approved do":                         "a1 lists, b1 lists, b1 approves, c1 lists, c1 approves, a1 closes, b1 closes, d1 lists, d1 name, c1 ok",
-		"an approval of a connection that is closed":            "a1 lists, b1 lists, b1 closes, b1 approves not, a1 closes, c1 lists, c1 ok",
+		"an approval of a connection that is closed":            "a1 lists, b1 lists, b1 closes, b1 approves not, a1 closes, c1 lists, c1 name",
 		"a third one":                                           "a1 lists, b1 lists, c1 lists, c1 name, c1 asked 2",
 		"the first is closed, and nobody else's is taken by it": "a1 lists, b1 closes, c1 lists, c1 name",
 	} {
@@ -42,7 +45,7 @@ func TestNameTaken(t *testing.T) {
 					// The spelling of a URI makes no other server.
 					c, err = b.Connect(host.Server{URI: []string{"https://", "HTTPS://"}[id[1]%2] + id[:1] + ".example/mcp"})
 					must(t, err)
-					must(t, c.Hello([]byte(`{}`)))
+					must(t, c.Hello(context.Background(), []byte(`{}`)))
 					list(t, c, policydecl.Tool, `[]`)
 					conns[id] = c
 				}
@@ -118,8 +121,8 @@ func TestApprove(t *testing.T) {
 	equal(t, "the new one", c.Approve(c.Pending()[0]), true)
 	equal(t, "afterwards", len(c.Pending()), 0)
 
-	must(t, c.Hello([]byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":[]}}}}`)))
-	must(t, c.Hello([]byte(`{}`)))
+	must(t, c.Hello(context.Background(), []byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":[]}}}}`)))
+	must(t, c.Hello(context.Background(), []byte(`{}`)))
 	a := c.Pending()[0]
 	equal(t, "old and new", fmt.Sprint(tokensOf(a.Old), tokensOf(a.New)), "[[]] []")
 	a.New = []policydecl.Policy{policydecl.AcceptFrom()}
@@ -170,7 +173,7 @@ func TestPending(t *testing.T) {
 	b := newBench(t, host.Config{})
 	other := b.open(partnerURI)
 	c := b.open(recordsURI)
-	must(t, c.Hello([]byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":["user"]}}}}`)))
+	must(t, c.Hello(context.Background(), []byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":["user"]}}}}`)))
 	const was, is = `"flowPolicy":{"acceptFrom":["user"]}`, `"flowPolicy":{"acceptFrom":["user","host"]}`
 	list(t, other, policydecl.Tool, `[{"name":"a"},{"name":"b"}]`)
 	for _, policy := range []string{was, is} {
@@ -179,7 +182,7 @@ func TestPending(t *testing.T) {
 		list(t, c, policydecl.Template, `[{"uriTemplate":"b://{x}",`+policy+`}]`)
 		list(t, c, policydecl.Resource, `[{"uri":"b://x",`+policy+`}]`)
 	}
-	must(t, c.Hello([]byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":["user","host"]}}}}`)))
+	must(t, c.Hello(context.Background(), []byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":["user","host"]}}}}`)))
 	for range 20 {
 		var got []string
 		for _, a := range c.Pending() {

@@ -52,7 +52,7 @@ func TestBounds(t *testing.T) {
 			b := newBench(t, host.Config{})
 			c := b.open(recordsURI)
 			for _, entries := range tt.lists {
-				err := c.Page(tt.kind, fmt.Appendf(nil, `{%q:%s}`, lists[tt.kind], entries), true)
+				err := c.Page(context.Background(), tt.kind, fmt.Appendf(nil, `{%q:%s}`, lists[tt.kind], entries), true)
 				if err == nil {
 					c.Fresh(tt.kind)
 				} else if len(err.Error()) > 300 {
@@ -104,7 +104,7 @@ func TestZeroValues(t *testing.T) {
 	h := &host.Host{}
 	made, err := h.Connect(host.Server{URI: recordsURI})
 	must(t, err)
-	must(t, made.Hello([]byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":["user","unverified"]}}}}`)))
+	must(t, made.Hello(context.Background(), []byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":["user","unverified"]}}}}`)))
 	list(t, made, policydecl.Tool, `[{"name":"x"}]`)
 	turn := h.Open(host.Turn{From: []host.Sources{host.UserInput()}, Shown: []*host.Connection{made}})
 	got, _ := send(t, made, turn, "tools/call", `{"name":"x"}`)
@@ -123,7 +123,7 @@ func TestZeroValues(t *testing.T) {
 			got, _ = send(t, c, turn, method, `{"name":"x"}`)
 			equal(t, name+" "+method, got, host.NotSent)
 		}
-		if c.Hello([]byte(`{}`)) == nil || c.Page(policydecl.Tool, []byte(`{"tools":[]}`), true) == nil {
+		if c.Hello(context.Background(), []byte(`{}`)) == nil || c.Page(context.Background(), policydecl.Tool, []byte(`{"tools":[]}`), true) == nil {
 			t.Errorf("%s reads", name)
 		}
 		c.Stale(policydecl.Tool)

@@ -67,7 +67,7 @@ func TestCases(t *testing.T) {
 				conns[uri] = b.open(uri)
 				list(t, conns[uri], policydecl.Tool, declared)
 			}
-			must(t, conns[recordsURI].Hello([]byte(`{"capabilities":{"flow":{"policy":true}}}`)))
+			must(t, conns[recordsURI].Hello(context.Background(), []byte(`{"capabilities":{"flow":{"policy":true}}}`)))
 			turn := b.turn("user")
 			for i, s := range steps {
 				r, err := conns[s.server].Prepare(context.Background(), turn, s.method, json.RawMessage(s.params))

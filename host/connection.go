@@ -2,7 +2,6 @@ package host
 
 import (
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/flowgate-mcp/flowgate/policydecl"
@@ -14,15 +13,17 @@ import (
 // [Connection.Prepare]. It is made by [Host.Connect] and safe for concurrent use. The
 // zero Connection sends nothing.
 type Connection struct {
-	host    *Host // nil only in a zero Connection
-	server  Server
-	sources Sources
-	set     *policydecl.Set // decides; its own default is never asked
+	host     *Host // nil only in a zero Connection
+	server   Server
+	identity identity
+	sources  Sources
+	set      *policydecl.Set // decides; its own default is never asked
 
 	mu       sync.Mutex
 	closed   bool
 	policies published
 	inFlight map[*Partition]int // partitions with a request at the server
+	tasks    []string           // that the server has named, the newest last
 }
 
 // The errors of values that nobody has made.
@@ -31,8 +32,10 @@ var (
 	errNoConnection = errors.New("the connection was not made by Connect")
 )
 
-// Connect returns a connection to a server that the host knows as s. The error lists every
-// mistake in s.
+// Connect returns a connection to a server that the host knows as s. It starts with what
+// earlier connections to a server of the same URI, assurance and publisher have found
+// published: a server cannot loosen a policy by ending the connection (H5). The error lists
+// every mistake in s.
 func (h *Host) Connect(s Server) (*Connection, error) {
 	if h == nil {
 		return nil, errNoHost
@@ -44,12 +47,10 @@ func (h *Host) Connect(s Server) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Connection{
-		host: h, server: s, set: set,
-		sources:  of(policydecl.NewContributor(s.URI, s.Assurance, s.Publisher)),
-		inFlight: make(map[*Partition]int),
-	}
+	as := policydecl.NewContributor(s.URI, s.Assurance, s.Publisher)
+	c := &Connection{host: h, server: s, identity: identityOf(as), set: set, sources: of(as), inFlight: make(map[*Partition]int)}
 	c.policies.init()
+	h.meet(c)
 	return c, nil
 }
 
@@ -72,25 +73,20 @@ func (c *Connection) Sources() Sources {
 	return c.sources
 }
 
-// Close ends the connection: nothing can be sent over it any more, and the names of its
-// tools are free, unless another connection to the same server has them too. What its
-// server has contributed stays where it is (H1).
+// Close ends the connection: nothing can be sent over it any more. What its server has
+// contributed stays where it is (H1). What it has published, and the names of its tools,
+// stay known to the host, within [MaxServers]: else another server could take a name that
+// the model knows while its owner is away.
 func (c *Connection) Close() {
 	if !c.made() {
 		return
 	}
 	c.mu.Lock()
+	was := c.closed
 	c.closed = true
 	c.mu.Unlock()
-	h := c.host
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for name, holders := range h.tools {
-		if holders = slices.DeleteFunc(holders, func(d *Connection) bool { return d == c }); len(holders) > 0 {
-			h.tools[name] = holders
-		} else {
-			delete(h.tools, name)
-		}
+	if !was {
+		c.host.part(c.identity)
 	}
 }
 
@@ -117,6 +113,18 @@ func (c *Connection) Heard(p *Partition) {
 		p.Add(c.sources)
 	}
 	c.host.tell(c.sources)
+}
+
+// Waiting notes that p waits for the server, until the function that is returned is called,
+// which may be called more than once. An adapter calls it before it sends anything for a
+// request that [Connection.Prepare] has not seen yet, such as a request for a list: what the
+// server says meanwhile by other ways than the answer counts for p too (H2).
+func (c *Connection) Waiting(p *Partition) (done func()) {
+	if !c.made() {
+		return func() {}
+	}
+	c.enter(p)
+	return sync.OnceFunc(func() { c.leave(p) })
 }
 
 // enter and leave count the requests that a partition has at the server.

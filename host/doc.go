@@ -40,15 +40,18 @@
 //
 // A request is not sent if its label cannot be attached, if the recipient's policies
 // could not be read, if the recipient's policy refuses it, if content of a verified server would
-// go to an unverified one, or if its tool has the name of another server's. It is not sent
-// either until the server has said what it announces and its list of what the request
-// is about was read; [Connection.NeedsList] says which. What is not sent is
-// recorded, and so is what was sent, once.
+// go to an unverified one, be it of the same URI, or if its tool has the name of another
+// server's. It is not sent either until the server has said what it announces and its list
+// of what the request is about was read; [Connection.NeedsList] says which. What is not sent
+// is recorded, and so is what was sent, once.
 //
 // Policies are kept for each connection, as they came: [Connection.Hello] and
 // [Connection.Page] take the raw text, because typed clients drop what they do not know. A
 // policy that is loosened later has no effect until somebody agrees; until then the old one
-// and the new one must both accept.
+// and the new one must both accept. What was published, and which server had the name of a
+// tool first, is known to the host beyond the connection: the next one to a server of the
+// same URI, assurance and publisher starts with it, for as long as the host lives and
+// within [MaxServers]. What is kept of one server is bounded; see [MaxRemembered].
 //
 // # What it cannot do
 //
@@ -57,4 +60,11 @@
 // use (tofu) gets content of verified servers; so says the draft. What a host answers to a
 // server's own requests, such as sampling, is not a request and carries no label; a host that
 // answers them should do so from a partition of their own.
+//
+// Some requests carry no label, because the specification lets them pass any policy (section
+// 5). A model that is free to write their parameters could carry something out in them: the
+// cursor of a list, the URI of a resources/unsubscribe, the data of a ping's _meta. An
+// application writes those itself. The same goes for tasks: a request for a task that the
+// server has named over the connection carries no label; see [Connection.Tasks]. Which of
+// its tasks is asked for, and when, is all that it tells.
 package host

@@ -17,10 +17,10 @@ func connect(h *host.Host, server host.Server, tools string) *host.Connection {
 	if err != nil {
 		panic(err)
 	}
-	if err := c.Hello([]byte(`{"capabilities":{"tools":{}}}`)); err != nil {
+	if err := c.Hello(context.Background(), []byte(`{"capabilities":{"tools":{}}}`)); err != nil {
 		panic(err)
 	}
-	if err := c.Page(policydecl.Tool, []byte(`{"tools":`+tools+`}`), true); err != nil {
+	if err := c.Page(context.Background(), policydecl.Tool, []byte(`{"tools":`+tools+`}`), true); err != nil {
 		panic(err)
 	}
 	c.Fresh(policydecl.Tool)
@@ -119,7 +119,7 @@ func ExampleConnection_Approve() {
 	}
 	records := connect(h, host.Server{URI: "https://records.example/mcp", Assurance: policydecl.Verified},
 		`[{"name":"export","flowPolicy":{"acceptFrom":["user"]}}]`)
-	if err := records.Page(policydecl.Tool, []byte(`{"tools":[{"name":"export","flowPolicy":{"acceptFrom":["user","host"]}}]}`), true); err != nil {
+	if err := records.Page(context.Background(), policydecl.Tool, []byte(`{"tools":[{"name":"export","flowPolicy":{"acceptFrom":["user","host"]}}]}`), true); err != nil {
 		panic(err)
 	}
 

@@ -1,6 +1,6 @@
 package host
 
-// Holders returns how many connections hold the name of a tool.
+// Holders returns how many servers hold the name of a tool.
 func Holders(h *Host, name string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -48,7 +48,7 @@ func newBench(t testing.TB, cfg host.Config) *bench {
 		defer b.mu.Unlock()
 		b.records = append(b.records, r)
 	}
-	cfg.Approve = func(a host.Approval) bool {
+	cfg.Approve = func(_ context.Context, a host.Approval) bool {
 		b.mu.Lock()
 		b.asked = append(b.asked, a)
 		agree := b.agree
@@ -77,7 +77,7 @@ func (b *bench) silent(uri string) *host.Connection {
 func (b *bench) open(uri string) *host.Connection {
 	b.t.Helper()
 	c := b.silent(uri)
-	must(b.t, c.Hello([]byte(`{"capabilities":{}}`)))
+	must(b.t, c.Hello(context.Background(), []byte(`{"capabilities":{}}`)))
 	for kind := range lists {
 		list(b.t, c, kind, "[]")
 	}
@@ -92,7 +92,7 @@ var lists = map[policydecl.TargetKind]string{
 // list has a connection read a list of one page.
 func list(t testing.TB, c *host.Connection, kind policydecl.TargetKind, entries string) {
 	t.Helper()
-	must(t, c.Page(kind, fmt.Appendf(nil, `{%q:%s}`, lists[kind], entries), true))
+	must(t, c.Page(context.Background(), kind, fmt.Appendf(nil, `{%q:%s}`, lists[kind], entries), true))
 	c.Fresh(kind)
 }
 

@@ -133,7 +133,7 @@ func FuzzAttach(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := c.Hello([]byte(`{}`)); err != nil {
+	if err := c.Hello(context.Background(), []byte(`{}`)); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, params, from []byte) {
@@ -254,7 +254,7 @@ func FuzzReaders(f *testing.F) {
 		f.Add([]byte(raw))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		h, err := New(Config{Approve: func(Approval) bool { return len(raw)%2 == 0 }})
+		h, err := New(Config{Approve: func(context.Context, Approval) bool { return len(raw)%2 == 0 }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,15 +265,15 @@ func FuzzReaders(f *testing.F) {
 		p := h.Open(Turn{From: []Sources{UserInput()}})
 		obj, _ := decode(raw)
 		for range 2 {
-			fails(t, c, p, c.Hello(raw), "x/y", `{}`)
-			fails(t, c, p, c.Page(policydecl.Tool, raw, true), "tools/call", `{"name":"x"}`)
-			fails(t, c, p, c.Page(policydecl.Prompt, raw, true), "prompts/get", `{"name":"x"}`)
-			fails(t, c, p, c.Page(policydecl.Resource, raw, true), "resources/read", `{"uri":"x://y"}`)
-			fails(t, c, p, c.Page(policydecl.Template, raw, true), "resources/read", `{"uri":"x://y"}`)
+			fails(t, c, p, c.Hello(context.Background(), raw), "x/y", `{}`)
+			fails(t, c, p, c.Page(context.Background(), policydecl.Tool, raw, true), "tools/call", `{"name":"x"}`)
+			fails(t, c, p, c.Page(context.Background(), policydecl.Prompt, raw, true), "prompts/get", `{"name":"x"}`)
+			fails(t, c, p, c.Page(context.Background(), policydecl.Resource, raw, true), "resources/read", `{"uri":"x://y"}`)
+			fails(t, c, p, c.Page(context.Background(), policydecl.Template, raw, true), "resources/read", `{"uri":"x://y"}`)
 			c.Pending()
 		}
-		if (obj == nil) != (c.Hello(raw) != nil) {
-			t.Errorf("a hello that is an object %v: %v", obj != nil, c.Hello(raw))
+		if (obj == nil) != (c.Hello(context.Background(), raw) != nil) {
+			t.Errorf("a hello that is an object %v: %v", obj != nil, c.Hello(context.Background(), raw))
 		}
 		r, _ := announcement(obj)
 		own, _ := ownPolicy(obj)

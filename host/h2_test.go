@@ -57,7 +57,7 @@ func TestH2(t *testing.T) {
 		}, "user, fetch=unverified"},
 		{"an answer to a request that carries nothing", func(t *testing.T, b *bench, c *host.Connection) *host.Partition {
 			p := b.turn("user")
-			begin(t, c, p, "tasks/result").Answered(ctx)
+			begin(t, c, p, "tasks/list").Answered(ctx)
 			return p
 		}, "user, fetch=unverified"},
 		{"nothing has come yet", func(t *testing.T, b *bench, c *host.Connection) *host.Partition {

@@ -22,6 +22,9 @@ func TestH3WhichRequests(t *testing.T) {
 		"prompts/get":            `{"name":"x"}`,
 		"completion/complete":    `{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":"b"}}`,
 		"tasks/update":           `{"taskId":"1","inputResponses":{}}`,
+		"tasks/get":              `{"taskId":"1"}`,
+		"tasks/result":           `{"taskId":"1"}`,
+		"tasks/cancel":           `{"taskId":"1"}`,
 		"sampling/createMessage": `{}`,
 		"a/method/of/tomorrow":   `{"x":1}`,
 		"":                       ``,
@@ -32,7 +35,7 @@ func TestH3WhichRequests(t *testing.T) {
 	quiet := []string{
 		"initialize", "ping", "server/discover", "logging/setLevel", "resources/unsubscribe",
 		"tools/list", "resources/list", "resources/templates/list", "prompts/list",
-		"tasks/get", "tasks/list", "tasks/cancel", "tasks/result",
+		"tasks/list",
 	}
 	b := newBench(t, host.Config{})
 	c := b.open(recordsURI)
@@ -60,7 +63,7 @@ func TestH3WhichRequests(t *testing.T) {
 		outcome, _ := send(t, c, b.turn("user"), method, "")
 		equal(t, method+" when closed", outcome, host.NotSent)
 	}
-	equal(t, "records of requests that carry nothing", b.count(), records)
+	equal(t, "records of requests that carry nothing, which are those that were refused", b.count(), records+len(quiet))
 }
 
 // H3: the label says what the host knows, whatever the request says already, and a request

@@ -98,12 +98,19 @@ func TestH6AfterLowering(t *testing.T) {
 		outcome, _ := send(t, fetch, from, "tools/call", `{"name":"x"}`)
 		equal(t, name, outcome, host.BlockedByCeiling)
 	}
-	// The server that wrote it may have it back.
+	// Not even a server of the same URI has it back, if the host does not know any more who
+	// that is: the one that was verified is somebody.
 	again, err := b.Connect(host.Server{URI: partnerURI})
 	must(t, err)
-	must(t, again.Hello([]byte(`{}`)))
+	must(t, again.Hello(context.Background(), []byte(`{}`)))
 	again.Fresh(policydecl.Tool)
 	outcome, _ := send(t, again, p, "tools/call", `{"name":"x"}`)
+	equal(t, "one of the same URI", outcome, host.BlockedByCeiling)
+	verified, err := b.Connect(host.Server{URI: partnerURI, Assurance: policydecl.Verified})
+	must(t, err)
+	must(t, verified.Hello(context.Background(), []byte(`{}`)))
+	verified.Fresh(policydecl.Tool)
+	outcome, _ = send(t, verified, p, "tools/call", `{"name":"x"}`)
 	equal(t, "its own", outcome, host.Answered)
 }
 
@@ -120,7 +127,7 @@ func TestH7(t *testing.T) {
 	prepare := func(uri, from, hello, tools, params string) func(*testing.T, *bench) error {
 		return func(t *testing.T, b *bench) error {
 			c := b.silent(uri)
-			must(t, c.Hello([]byte(hello)))
+			must(t, c.Hello(context.Background(), []byte(hello)))
 			list(t, c, policydecl.Tool, tools)
 			_, err := c.Prepare(context.Background(), b.turn(from), "tools/call", json.RawMessage(params))
 			return err
@@ -222,11 +229,11 @@ func TestRecordOnce(t *testing.T) {
 		}
 	}
 
-	h, err := host.New(host.Config{Record: func(context.Context, host.Record) { panic("full") }, Approve: func(host.Approval) bool { panic("closed") }})
+	h, err := host.New(host.Config{Record: func(context.Context, host.Record) { panic("full") }, Approve: func(context.Context, host.Approval) bool { panic("closed") }})
 	must(t, err)
 	c, err := h.Connect(host.Server{URI: recordsURI})
 	must(t, err)
-	must(t, c.Hello([]byte(`{}`)))
+	must(t, c.Hello(context.Background(), []byte(`{}`)))
 	list(t, c, policydecl.Tool, `[{"name":"x","flowPolicy":{"acceptFrom":["user"]}}]`)
 	list(t, c, policydecl.Tool, `[{"name":"x","flowPolicy":{"acceptFrom":["user","host"]}}]`)
 	equal(t, "pending after a hook that panics", len(c.Pending()), 1)

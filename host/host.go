@@ -21,16 +21,22 @@ type Config struct {
 	Private bool
 
 	// Record is told of every request that can carry content of a context, once, with
-	// what became of it; see [Record]. It is called on the goroutine of the request and
+	// what became of it, and of any other that is refused; see [Record]. It is called on the goroutine of the request and
 	// must be safe for concurrent use. One that panics changes nothing.
 	Record func(context.Context, Record)
 
 	// Approve is asked when a server loosens a policy that it has published, or when it
 	// has a tool of the same name as another server; see [Approval]. Without approval, by
 	// Approve or later by [Connection.Approve], the looser policy does not
-	// count and the tool is not called. It is called on the goroutine that has read the
-	// list, without locks, and may ask the user. nil approves nothing.
-	Approve func(Approval) bool
+	// count and the tool is not called. nil approves nothing.
+	//
+	// It is called without locks on the goroutine that has read what the server says, and
+	// with its context, and may ask the user; whatever needs the same list waits meanwhile.
+	// So it should return when the context ends, and must not send anything over the same
+	// connection, which would wait for itself. What it declines it is not asked again, and
+	// of what one answer of a server asks for it is asked the first hundred questions only:
+	// the rest is in [Connection.Pending].
+	Approve func(context.Context, Approval) bool
 
 	// Matchers decide the vendor tokens of published policies (P3).
 	Matchers map[string]policydecl.Matcher
@@ -50,9 +56,11 @@ type Config struct {
 type Host struct {
 	config Config
 
-	mu    sync.Mutex
-	told  Sources                  // of the servers that have said something to all partitions
-	tools map[string][]*Connection // who has a tool of that name: one server, and those approved beside it
+	mu      sync.Mutex
+	told    Sources               // of the servers that have said something to all partitions
+	tools   map[string][]identity // who has a tool of that name: one server, and those approved beside it
+	servers map[identity]*memory
+	gone    []identity // those of them without an open connection, the last one last
 }
 
 // New returns a host. It copies what it needs of cfg. The error lists every mistake, each a
@@ -142,7 +150,7 @@ func (h *Host) record(ctx context.Context, r Record) {
 }
 
 // approve asks the host's hook. One that panics has not approved.
-func (h *Host) approve(a Approval) (ok bool) {
+func (h *Host) approve(ctx context.Context, a Approval) (ok bool) {
 	if h.config.Approve == nil {
 		return false
 	}
@@ -151,5 +159,5 @@ func (h *Host) approve(a Approval) (ok bool) {
 			ok = false
 		}
 	}()
-	return h.config.Approve(a)
+	return h.config.Approve(ctx, a)
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -43,8 +44,8 @@ func TestFaultsAreRecorded(t *testing.T) {
 		{`{"flow":7}`, `{"name":"x"}`, "flow is no object"},
 	} {
 		s := newServer(t, nil)
-		s.must(s.conn.Hello([]byte(`{"capabilities":` + tt.hello + `}`)))
-		s.must(s.conn.Page(policydecl.Tool, []byte(`{"tools":[`+tt.tool+`]}`), true))
+		s.must(s.conn.Hello(context.Background(), []byte(`{"capabilities":`+tt.hello+`}`)))
+		s.must(s.conn.Page(context.Background(), policydecl.Tool, []byte(`{"tools":[`+tt.tool+`]}`), true))
 		for _, from := range []Sources{UserInput(), {}} {
 			record := Record{Label: from.Label(false)}
 			_, reason := s.conn.judge(t.Context(), from, &record, subject{kind: policydecl.Tool, names: []string{"x"}})

@@ -36,7 +36,7 @@ func TestNeedsList(t *testing.T) {
 		{"unknown, to a server that is known", recordsURI, "unknown", "tools/call", `{"name":"x"}`, nil, "[tools]"},
 		{"read", recordsURI, "user", "tools/call", `{"name":"x"}`, func(t *testing.T, c *host.Connection) { list(t, c, policydecl.Tool, "[]") }, "[]"},
 		{"read to the end, but not to date", recordsURI, "user", "tools/call", `{"name":"x"}`, func(t *testing.T, c *host.Connection) {
-			must(t, c.Page(policydecl.Tool, []byte(`{"tools":[]}`), true))
+			must(t, c.Page(context.Background(), policydecl.Tool, []byte(`{"tools":[]}`), true))
 		}, "[tools]"},
 		{"changed", recordsURI, "user", "resources/read", `{"uri":"x://y"}`, func(t *testing.T, c *host.Connection) {
 			c.Fresh(policydecl.Resource)
@@ -45,14 +45,14 @@ func TestNeedsList(t *testing.T) {
 		}, "[templates]"},
 		{"read in vain", recordsURI, "user", "tools/call", `{"name":"x"}`, func(t *testing.T, c *host.Connection) {
 			list(t, c, policydecl.Tool, "[]")
-			_ = c.Page(policydecl.Tool, []byte(`{}`), true)
+			_ = c.Page(context.Background(), policydecl.Tool, []byte(`{}`), true)
 		}, "[tools]"},
-		{"a hello that cannot be read", recordsURI, "user", "tools/call", `{"name":"x"}`, func(t *testing.T, c *host.Connection) { _ = c.Hello(nil) }, "[]"},
+		{"a hello that cannot be read", recordsURI, "user", "tools/call", `{"name":"x"}`, func(t *testing.T, c *host.Connection) { _ = c.Hello(context.Background(), nil) }, "[]"},
 		{"closed", recordsURI, "user", "tools/call", `{"name":"x"}`, func(t *testing.T, c *host.Connection) { c.Close() }, "[]"},
 		{"kinds that are none", recordsURI, "user", "tools/call", `{"name":"x"}`, func(t *testing.T, c *host.Connection) {
 			c.Fresh(0)
 			c.Stale(policydecl.Prefix)
-			if c.Page(policydecl.Prefix, []byte(`{}`), true) == nil {
+			if c.Page(context.Background(), policydecl.Prefix, []byte(`{}`), true) == nil {
 				t.Error("a list of prefixes was read")
 			}
 		}, "[tools]"},
@@ -64,7 +64,7 @@ func TestNeedsList(t *testing.T) {
 		if got := c.NeedsList(p, tt.method, json.RawMessage(tt.params)); len(got) > 0 {
 			t.Errorf("%s: needs %v before a hello", tt.name, got)
 		}
-		must(t, c.Hello([]byte(`{}`)))
+		must(t, c.Hello(context.Background(), []byte(`{}`)))
 		if tt.do != nil {
 			tt.do(t, c)
 		}

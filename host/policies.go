@@ -1,13 +1,10 @@
 package host
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
@@ -20,6 +17,9 @@ const (
 	// MaxName is how long the name of a declaration may be, in bytes. Of a server that
 	// lists a longer one, nothing of that kind is called.
 	MaxName = 8 << 10
+	// MaxRemembered is how much is kept of one server, in bytes: names, policies, and some for
+	// each of them. Nothing is called of a kind that takes more.
+	MaxRemembered = 8 << 20
 )
 
 // target is what a policy governs.
@@ -31,11 +31,14 @@ type target struct {
 // published is what a server has published.
 type published struct {
 	known   bool   // a hello was read
+	met     bool   // or was read on an earlier connection
 	hello   string // why the last one cannot be relied on
 	def     stance
 	targets map[target]*stance
 	lists   map[policydecl.TargetKind]*list
 	taken   map[string]claimed // tools whose names another server had first
+	bytes   int                // what the targets take
+	asked   map[[32]byte]bool  // questions that were put to the hook and not agreed to
 	matcher *patterns          // of resources; nil when it has to be made anew
 }
 
@@ -56,6 +59,7 @@ func (p *published) init() {
 	p.def = stance{rule: rule{open: true}}
 	p.targets = make(map[target]*stance)
 	p.taken = make(map[string]claimed)
+	p.asked = make(map[[32]byte]bool)
 	p.lists = map[policydecl.TargetKind]*list{
 		policydecl.Tool:     {member: "tools", name: "name", stale: true},
 		policydecl.Prompt:   {member: "prompts", name: "name", stale: true},
@@ -64,38 +68,11 @@ func (p *published) init() {
 	}
 }
 
-// decode reads a text from a server: one JSON object without duplicate names.
-func decode(raw []byte) (map[string]any, error) {
-	if !jsontext.Value(raw).IsValid() {
-		return nil, errors.New("it is no JSON, or names a member twice")
-	}
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, err
-	}
-	obj, ok := v.(map[string]any)
-	if !ok {
-		return nil, errors.New("it is no object")
-	}
-	return obj, nil
-}
-
-// spelt reports a member that a typed client takes for name, because it ignores letter
-// case, and this package does not. The application would be shown something else (L8).
-func spelt(obj map[string]any, name string) error {
-	for have := range obj {
-		if have != name && strings.EqualFold(have, name) {
-			return errors.New("it has " + name + " in another letter case")
-		}
-	}
-	return nil
-}
-
 // Hello reads what a server says of itself, as it came: the result of initialize or
 // server/discover. Of what is in it only the announcement of flow policy counts, in either
 // form (D2). The error says what cannot be read; such a server's policies are
-// not known, and nothing is sent to it.
-func (c *Connection) Hello(result []byte) error {
+// not known, and nothing is sent to it. ctx is that of Config.Approve.
+func (c *Connection) Hello(ctx context.Context, result []byte) error {
 	if !c.made() {
 		return errNoConnection
 	}
@@ -107,6 +84,9 @@ func (c *Connection) Hello(result []byte) error {
 	}
 	c.mu.Lock()
 	p := &c.policies
+	if err == nil && announced.weight()+p.def.rule.weight() > MaxRemembered {
+		err = errTooMuch
+	}
 	if err != nil {
 		p.hello = "what it says of itself cannot be read: " + err.Error()
 		c.mu.Unlock()
@@ -114,56 +94,19 @@ func (c *Connection) Hello(result []byte) error {
 	}
 	p.hello, p.def.fault = "", fault
 	var question *Approval
-	if p.known {
+	c.recallDefault()
+	if p.known || p.met {
 		was := p.def.inForce()
 		announced.gap = was.open || was.gap
 		question = c.offer(&p.def, announced, target{})
 	} else {
-		p.known, p.def.rule = true, announced
+		p.def.rule = announced
 	}
+	p.known = true
+	c.remember(target{}, &p.def, false)
 	c.mu.Unlock()
-	c.ask(question)
+	c.ask(ctx, question)
 	return nil
-}
-
-// announcement reads the capability in both forms. Where they differ, both must accept. What
-// cannot be read announces the draft's default policy: somebody meant something by it.
-func announcement(hello map[string]any) (rule, string) {
-	r := rule{open: true}
-	var fault string
-	add := func(policy policydecl.Policy, what string) {
-		r.open = false
-		r.policies = append(r.policies, policy)
-		if what != "" {
-			fault = what
-		}
-	}
-	object := func(of map[string]any, name string) map[string]any {
-		obj, ok := of[name].(map[string]any)
-		if !ok && of[name] != nil {
-			add(policydecl.Default(), name+" is no object")
-		}
-		return obj
-	}
-	form := func(of map[string]any, name string) {
-		flow := object(of, name)
-		switch flow["policy"] {
-		case nil, false:
-		case true:
-			policy, err := policydecl.ReadPublished(flow["default"], policydecl.Policy{})
-			if err != nil {
-				add(policy, err.Error())
-			} else {
-				add(policy, "")
-			}
-		default:
-			add(policydecl.Default(), name+".policy is neither true nor false")
-		}
-	}
-	capabilities := object(hello, "capabilities")
-	form(capabilities, policydecl.CapabilityMember)
-	form(object(capabilities, "extensions"), policydecl.ExtensionKey)
-	return r, fault
 }
 
 // Page reads one answer to a request that lists declarations, as it came. first says that
@@ -174,7 +117,9 @@ func announcement(hello map[string]any) (rule, string) {
 //
 // What was listed once is remembered: a server cannot loosen the policy of a declaration
 // by taking it back for a while.
-func (c *Connection) Page(kind policydecl.TargetKind, result []byte, first bool) error {
+//
+// ctx is that of Config.Approve.
+func (c *Connection) Page(ctx context.Context, kind policydecl.TargetKind, result []byte, first bool) error {
 	if !c.made() {
 		return errNoConnection
 	}
@@ -209,11 +154,12 @@ func (c *Connection) Page(kind policydecl.TargetKind, result []byte, first bool)
 		l.bad, l.stale, l.unread = true, true, "its "+l.member+" cannot be read: "+err.Error()
 	}
 	if next, _ := obj["nextCursor"].(string); next == "" && l.begun && !l.bad {
-		l.whole, l.unread = true, ""
+		l.unread = ""
+		c.readWhole(kind)
 	}
 	c.policies.matcher = nil
 	c.mu.Unlock()
-	c.ask(questions...)
+	c.ask(ctx, questions...)
 	if err != nil {
 		return fmt.Errorf("the server's list: %w", err)
 	}
@@ -245,53 +191,74 @@ func (c *Connection) declared(t target, l *list, declaration map[string]any) (*A
 	p := &c.policies
 	offered, fault := ownPolicy(declaration)
 	own := !offered.byDefault || offered.unread
-	s := p.targets[t]
-	if s != nil {
-		s.fault, s.own = fault, s.own || own
-		return c.offer(s, offered, t), nil
+	s, whole := p.targets[t], l.whole
+	if p.bytes-s.weighed()+t.weight()+offered.weight() > MaxRemembered {
+		return nil, errTooMuch
 	}
-	if l.count >= MaxDeclarations {
-		return nil, fmt.Errorf("there are more than %d", MaxDeclarations)
+	if s == nil {
+		if l.count >= MaxDeclarations {
+			return nil, fmt.Errorf("there are more than %d", MaxDeclarations)
+		}
+		known, ok, before := c.recall(t)
+		switch whole = whole || before; {
+		case ok:
+			s = &stance{rule: known.rule, own: known.own}
+		case whole && (t.kind == policydecl.Resource || t.kind == policydecl.Template):
+			// It can match URIs of which the host has read before that the default governs them.
+			s = &stance{rule: rule{byDefault: true}}
+		default:
+			s = &stance{rule: offered}
+		}
+		p.keep(t, s)
 	}
-	l.count++
-	s = &stance{rule: offered, fault: fault, own: own}
+	s.fault, s.own = fault, s.own || own
+	question := c.offer(s, offered, t)
+	p.weigh(t, s)
+	c.remember(t, s, false)
+	return question, nil
+}
+
+// keep takes in a target that was not known.
+func (p *published) keep(t target, s *stance) {
 	p.targets[t] = s
-	if l.whole && (t.kind == policydecl.Resource || t.kind == policydecl.Template) {
-		// It can match URIs of which the host has read before that the default governs them.
-		s.rule = rule{byDefault: true}
-		return c.offer(s, offered, t), nil
-	}
-	return nil, nil
+	p.lists[t.kind].count++
+	p.weigh(t, s)
 }
 
-// ownPolicy reads the policy of a declaration, beside its other members and under _meta
-// (D1). If there are two and they differ, both must accept. Without any, and instead of
-// what cannot be read, it is the server's default (P4, P6).
-func ownPolicy(declaration map[string]any) (r rule, fault string) {
-	r.open = true
-	meta, _ := declaration["_meta"].(map[string]any)
-	for _, v := range []any{declaration[policydecl.PolicyMember], meta[policydecl.PolicyKey]} {
-		if v == nil {
-			continue
+var errTooMuch = fmt.Errorf("its policies take more than %d bytes", MaxRemembered)
+
+// What is remembered is weighed by the texts that a server has chosen, and by something for
+// each of them.
+const overhead = 64
+
+func (t target) weight() int { return 4*overhead + len(t.name) }
+
+func (r rule) weight() (n int) {
+	for _, p := range r.policies {
+		for _, token := range p.Tokens() {
+			n += overhead + len(token)
 		}
-		// A default that is known by its handle says whether it was needed.
-		policy, err := policydecl.ReadPublished(v, standIn)
-		if err != nil {
-			fault = err.Error()
-		}
-		stated := rule{policies: []policydecl.Policy{policy}}
-		if policy == standIn {
-			stated = rule{byDefault: true, unread: true}
-		}
-		r = r.and(stated)
 	}
-	if r.open {
-		return rule{byDefault: true}, ""
-	}
-	return r, fault
+	return n
 }
 
-var standIn = policydecl.AcceptFrom()
+// weighed returns what a target was weighed at, nothing for one that is not known yet.
+func (s *stance) weighed() int {
+	if s == nil {
+		return 0
+	}
+	return s.bytes
+}
+
+// weigh weighs a target anew.
+func (p *published) weigh(t target, s *stance) {
+	p.bytes -= s.bytes
+	s.bytes = t.weight() + s.rule.weight()
+	if s.offered != nil {
+		s.bytes += s.offered.weight()
+	}
+	p.bytes += s.bytes
+}
 
 // Stale notes that the server has announced a change of its lists: those of the kind
 // have to be read again before anything of it is called. [Connection.NeedsList] tells an
@@ -309,5 +276,7 @@ func (c *Connection) freshness(kind policydecl.TargetKind, fresh bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.policies.lists[kind]
-	l.stale, l.whole = !fresh, l.whole || fresh
+	if l.stale = !fresh; fresh {
+		c.readWhole(kind)
+	}
 }

@@ -42,7 +42,7 @@ var probes = []struct {
 // askers are contributors that the tokens tell apart.
 var askers = append(slices.Clone(contributors[:2]), contributors[2], contributors[8], contributors[11], contributors[12], contributors[13], contributors[15], contributors[18], contributors[29])
 
-func newServer(t *testing.T, approve func(Approval) bool) *server {
+func newServer(t *testing.T, approve func(context.Context, Approval) bool) *server {
 	h, err := New(Config{Approve: approve})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func (s *server) hello(how byte, bits uint16) {
 	}
 	raw, err := json.Marshal(map[string]any{"capabilities": caps})
 	s.must(err)
-	s.must(s.conn.Hello(raw))
+	s.must(s.conn.Hello(context.Background(), raw))
 }
 
 // declare lists one declaration: without a policy, with one, with two, or with one that
@@ -101,7 +101,7 @@ func (s *server) declare(which, how byte, bits uint16) {
 	}
 	raw, err := json.Marshal(map[string]any{l.member: []any{declaration}})
 	s.must(err)
-	s.must(s.conn.Page(t.kind, raw, true))
+	s.must(s.conn.Page(context.Background(), t.kind, raw, true))
 }
 
 // written is a policy as JSON. Tokens that mean nothing are inert, not mistakes, here.
@@ -163,7 +163,7 @@ func FuzzPublished(f *testing.F) {
 			if i < 2 && s.conn.policies.targets[of] == nil {
 				s.declare(byte(i), 0, 0) // a tool that is new is not one whose policy has changed
 			}
-			s.must(s.conn.Page(of.kind, fmt.Appendf(nil, `{%q:[]}`, s.conn.policies.lists[of.kind].member), true))
+			s.must(s.conn.Page(context.Background(), of.kind, fmt.Appendf(nil, `{%q:[]}`, s.conn.policies.lists[of.kind].member), true))
 		}
 		s.approveAll()
 		before := s.sends()

@@ -136,11 +136,11 @@ func TestEverythingAtOnce(t *testing.T) {
 				policy := `"flowPolicy":{"acceptFrom":[` + join(tokens) + `]}`
 				switch random.IntN(9) {
 				case 0:
-					_ = c.Hello([]byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":[` + join(tokens) + `]}}}}`))
+					_ = c.Hello(context.Background(), []byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":[`+join(tokens)+`]}}}}`))
 				case 1:
-					_ = c.Page(policydecl.Tool, []byte(`{"tools":[{"name":"a",`+policy+`},{"name":"bb"}]}`), true)
+					_ = c.Page(context.Background(), policydecl.Tool, []byte(`{"tools":[{"name":"a",`+policy+`},{"name":"bb"}]}`), true)
 				case 2:
-					_ = c.Page(policydecl.Template, []byte(`{"resourceTemplates":[{"uriTemplate":"x://{y}",`+policy+`}]}`), true)
+					_ = c.Page(context.Background(), policydecl.Template, []byte(`{"resourceTemplates":[{"uriTemplate":"x://{y}",`+policy+`}]}`), true)
 				case 3:
 					for _, a := range c.Pending() {
 						c.Approve(a)

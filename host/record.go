@@ -1,6 +1,8 @@
 package host
 
 import (
+	"fmt"
+	"io"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -52,7 +54,7 @@ type Record struct {
 	// Rejected and AcceptFrom say what a policy had against the label.
 	Rejected   []flowerrors.Rejected
 	AcceptFrom []string
-	// Reason says what went wrong, where the outcome does not.
+	// Reason says what went wrong, where the outcome does not. It is short.
 	Reason string
 }
 
@@ -96,10 +98,25 @@ type Refusal struct{ record Record }
 // Error returns [flowerrors.ModelText].
 func (*Refusal) Error() string { return flowerrors.ModelText }
 
+// Format writes the same, whatever the verb: a record that is printed by mistake must not
+// reach the model either (H7).
+func (*Refusal) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, flowerrors.ModelText) }
+
 // Record returns what became of the request.
 func (r *Refusal) Record() Record {
 	if r == nil {
 		return Record{}
 	}
 	return r.record
+}
+
+// maxReason bounds a text of a record that can be a server's, in bytes.
+const maxReason = 512
+
+// bounded returns the start of a text, without the rest behind it in memory.
+func bounded(s string) string {
+	if len(s) <= maxReason {
+		return s
+	}
+	return strings.ToValidUTF8(strings.Clone(s[:maxReason]), "") + " (cut)"
 }

@@ -74,7 +74,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		p := h.Open(Turn{Name: partition})
 		c.Refuse(context.Background(), p, method, json.RawMessage(target), reason)
-		if err := c.Hello([]byte(`{}`)); err != nil {
+		if err := c.Hello(context.Background(), []byte(`{}`)); err != nil {
 			t.Fatal(err)
 		}
 		if r, err := c.Prepare(context.Background(), p, "x/"+method, nil); err == nil {
@@ -161,7 +161,7 @@ func TestRecordHoldsNoArguments(t *testing.T) {
 	p := h.Open(Turn{From: []Sources{UserInput()}})
 	send(p, "tools/call", params, answered) // nothing is known yet
 	c.Refuse(ctx, p, "tools/call", params, "no list")
-	if err := c.Hello([]byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":["user","self"]}}}}`)); err != nil {
+	if err := c.Hello(context.Background(), []byte(`{"capabilities":{"flow":{"policy":true,"default":{"acceptFrom":["user","self"]}}}}`)); err != nil {
 		t.Fatal(err)
 	}
 	c.Fresh(policydecl.Tool)

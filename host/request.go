@@ -31,7 +31,7 @@ type Request struct {
 var quiet = map[string]bool{
 	"initialize": true, "ping": true, "server/discover": true, "logging/setLevel": true, "resources/unsubscribe": true,
 	"tools/list": true, "resources/list": true, "resources/templates/list": true, "prompts/list": true,
-	"tasks/get": true, "tasks/list": true, "tasks/cancel": true, "tasks/result": true,
+	"tasks/list": true,
 }
 
 // describing are those of them whose answers a server describes itself with (H2).
@@ -52,8 +52,8 @@ func (c *Connection) Prepare(ctx context.Context, p *Partition, method string, p
 	case !c.made():
 		return nil, r.refuse(ctx, NotSent, errNoConnection.Error())
 	case quiet[method] && c.isClosed():
-		return nil, &Refusal{r.became(NotSent, "the connection is closed")}
-	case quiet[method]:
+		return nil, r.refuse(ctx, NotSent, "the connection is closed")
+	case quiet[method], c.polls(method, params):
 		c.enter(p)
 		return r, nil
 	}
@@ -222,7 +222,9 @@ func (c *Connection) overCeiling(s Sources) bool {
 	if !s.complete || len(s.list) == 0 {
 		return true // nobody can tell that it does not
 	}
-	return slices.ContainsFunc(s.verified, func(principal string) bool { return principal != c.set.URI() })
+	// A principal of the same URI is no exception: that was a server which the host had
+	// verified, and nobody has verified this one.
+	return len(s.verified) > 0
 }
 
 // unknown says why the policies for a request are not known, if they are not.

@@ -113,6 +113,7 @@ type stance struct {
 	rule    rule
 	offered *rule
 	fault   string // what is wrong with the policy as published (P6)
+	bytes   int    // what it was weighed at
 
 	// own: the target has a policy of its own, which replaces the server's default (P5), or
 	// had one once. Then what it is left to is not that of a wider pattern.

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,8 +70,8 @@ func (s *script) do(where string, f []string) {
 	if bad || kind != 0 {
 		var err error
 		if verb == "hello!" {
-			err = s.c.Hello([]byte(rest(1)))
-		} else if err = s.c.Page(kind, fmt.Appendf(nil, `{%q:%s}`, lists[kind], rest(1)), true); err == nil {
+			err = s.c.Hello(context.Background(), []byte(rest(1)))
+		} else if err = s.c.Page(context.Background(), kind, fmt.Appendf(nil, `{%q:%s}`, lists[kind], rest(1)), true); err == nil {
 			s.c.Fresh(kind)
 		}
 		equal(s.t, where+": an error", err != nil, bad)
@@ -78,13 +79,13 @@ func (s *script) do(where string, f []string) {
 	}
 	switch verb {
 	case "hello":
-		must(s.t, s.c.Hello([]byte(`{"capabilities":`+rest(1)+`}`)))
+		must(s.t, s.c.Hello(context.Background(), []byte(`{"capabilities":`+rest(1)+`}`)))
 	case "first", "next", "end":
 		cursor := `,"nextCursor":"more"`
 		if verb == "end" {
 			cursor = ""
 		}
-		must(s.t, s.c.Page(kinds[f[1]], fmt.Appendf(nil, `{%q:%s%s}`, f[1], rest(2), cursor), verb == "first"))
+		must(s.t, s.c.Page(context.Background(), kinds[f[1]], fmt.Appendf(nil, `{%q:%s%s}`, f[1], rest(2), cursor), verb == "first"))
 	case "stale":
 		s.c.Stale(kinds[f[1]])
 	case "fresh":

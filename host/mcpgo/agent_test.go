@@ -3,6 +3,7 @@ package mcpgo_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -107,6 +108,19 @@ func (a *agent) turn(t testing.TB, from ...host.Sources) (context.Context, *host
 	t.Helper()
 	p := a.Open(host.Turn{Name: t.Name(), From: append([]host.Sources{host.UserInput()}, from...), Shown: []*host.Connection{}})
 	return host.WithPartition(deadline(t), p), p
+}
+
+// listAll lists everything outside of any turn. What a remote says beside its lists counts
+// for whoever waits for them (H2), and a test may want a turn without it.
+func listAll(t testing.TB, c *client.Client, r *remote) {
+	t.Helper()
+	ctx := deadline(t)
+	_, tools := c.ListTools(ctx, mcp.ListToolsRequest{})
+	_, prompts := c.ListPrompts(ctx, mcp.ListPromptsRequest{})
+	_, resources := c.ListResources(ctx, mcp.ListResourcesRequest{})
+	_, templates := c.ListResourceTemplates(ctx, mcp.ListResourceTemplatesRequest{})
+	permitted(t, errors.Join(tools, prompts, resources, templates))
+	r.took()
 }
 
 func call(name string) mcp.CallToolRequest {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,11 +86,16 @@ func TestRefusalsAreOne(t *testing.T) {
 func TestViolationInText(t *testing.T) {
 	object := `{"code":403,"message":"no","data":{"` + flowerrors.ViolationKey + `":{"rejected":[],"acceptFrom":["host"]}}}`
 	for body, want := range map[string]host.Outcome{
-		`{"jsonrpc":"2.0","id":1,"error":` + object + `}`:     host.RefusedByServer,
-		`{"jsonrpc":"2.0","id":1,"error":` + object[:100]:     host.Failed,
-		`<p>` + flowerrors.ViolationKey + `</p>`:              host.Failed,
-		`{"` + flowerrors.ViolationKey + `":{"x":1}}`:         host.Failed,
-		`{"error":{"x":"` + flowerrors.ViolationKey + `"}} {`: host.Answered,
+		`{"jsonrpc":"2.0","id":1,"error":` + object + `}`:                                   host.RefusedByServer,
+		`{"jsonrpc":"2.0","id":1,"error":` + object[:100]:                                   host.Failed,
+		`<p>` + flowerrors.ViolationKey + `</p>`:                                            host.Failed,
+		`{"` + flowerrors.ViolationKey + `":{"x":1}}`:                                       host.Failed,
+		`{"error":{"x":"` + flowerrors.ViolationKey + `"}} {`:                               host.Failed, // what the model has is a refusal
+		strings.ReplaceAll(`{"jsonrpc":"2.0","id":1,"error":`+object+`}`, "/", `\/`):        host.RefusedByServer,
+		strings.ReplaceAll(`[{"jsonrpc":"2.0","id":1,"error":`+object+`}]`, "/", `\u002F`):  host.RefusedByServer,
+		strings.ReplaceAll(`{"error":{"code":"403","data":`+object[33:]+`}`, "i", `\u0069`): host.Failed,
+		strings.ReplaceAll(`"{`+flowerrors.ViolationKey+`"`, "/", `\\\u002f`):               host.Failed,
+		strings.ToUpper(flowerrors.ViolationKey) + `\u00`:                                   host.Failed,
 	} {
 		f := newFake("[" + toolText("a") + "]")
 		f.set("tools/call", func(context.Context, transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {

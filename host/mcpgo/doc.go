@@ -24,9 +24,10 @@
 // It asks for a list itself before a request whose policies have not been read, or have
 // changed since, and does not send the request if the list cannot be read within
 // [MaxPages], [MaxListBytes], [host.MaxDeclarations] and [ListTimeout] (H5). Requests that
-// wait for one list share it. What the adapter asks for reaches no model, so it counts for no
+// wait for one list share it. The list reaches no model, so it counts for no
 // partition; an application that shows its model a list has to ask for it, and then it
-// counts. A kind that the server does not announce, or whose list it does not know, has no
+// counts. Whatever else the server says meanwhile counts for every partition that waits:
+// notifications and requests of its own reach the application (H2). A kind that the server does not announce, or whose list it does not know, has no
 // declarations. A list that cannot be read for what is in it is not asked for again until
 // the server says that it has changed, or the application has listed the kind to its end.
 //

@@ -64,7 +64,7 @@ func TestWaiterWantsNewer(t *testing.T) {
 		f.set("tools/list", func(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 			if asked.Add(1) == 1 {
 				<-release
-				return reply(`{"tools":[`+toolText("a", "user", "unverified")+`]}`)(ctx, r)
+				return reply(`{"tools":[`+toolText("a", "user", "self", "unverified")+`]}`)(ctx, r)
 			}
 			return reply(`{"tools":[`+toolText("a", "user")+`]}`)(ctx, r)
 		})
@@ -130,14 +130,14 @@ func TestListAbandoned(t *testing.T) {
 }
 
 // TestListStorm: a server that announces a change whenever it is asked starves nobody, and
-// what it has published counts.
+// what it has published counts. The announcements count for whoever waits (H2).
 func TestListStorm(t *testing.T) {
 	f := newFake("")
 	f.set("tools/list", func(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 		for range 1000 {
 			f.say(changed)
 		}
-		return reply("{\"tools\":["+toolText("a", "user")+"]}")(ctx, r)
+		return reply("{\"tools\":["+toolText("a", "user", "self")+"]}")(ctx, r)
 	})
 	a := newAgent(t, hostConfig)
 	c, _ := f.connect(t, a)
@@ -164,7 +164,7 @@ func TestChangeWhileListed(t *testing.T) {
 		}
 		first = false
 		f.say(changed)
-		return reply("{\"tools\":["+toolText("a", "user")+"]}")(ctx, r)
+		return reply("{\"tools\":["+toolText("a", "user", "self")+"]}")(ctx, r)
 	})
 	a := newAgent(t, hostConfig)
 	c, _ := f.connect(t, a)

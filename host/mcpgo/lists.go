@@ -138,9 +138,9 @@ func (l *lists) begin(request transport.JSONRPCRequest) *reading {
 
 // page takes in a page that the application has asked for. Only an unbroken chain of
 // pages from the first to the last is a whole list.
-func (l *lists) page(r *reading, result json.RawMessage) {
+func (l *lists) page(ctx context.Context, r *reading, result json.RawMessage) {
 	first := r.cursor == ""
-	err := l.conn.Page(r.state.kind, result, first)
+	err := l.conn.Page(ctx, r.state.kind, result, first)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := r.state

@@ -107,7 +107,7 @@ func (l *lists) read(ctx context.Context, of listing, as likeness) error {
 		if size += len(result); size > MaxListBytes {
 			return &faultError{fmt.Sprintf("%s: more than %d bytes", of.method, MaxListBytes)}
 		}
-		if err := l.conn.Page(of.kind, result, cursor == ""); err != nil {
+		if err := l.conn.Page(ctx, of.kind, result, cursor == ""); err != nil {
 			return &faultError{err.Error()}
 		}
 		cursor, err = nextCursor(result)

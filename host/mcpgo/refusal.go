@@ -3,6 +3,7 @@ package mcpgo
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -34,10 +35,10 @@ func IsRefusal(err error) bool {
 
 // violationIn finds the refusal of a server in the text of a transport's error. mcp-go puts
 // the body of an HTTP response there that it cannot take for an answer. found says that
-// there is one, and object is its JSON text, if it can be read.
+// there is one, in whatever spelling, and object is its JSON text, if that is one.
 func violationIn(err error) (object json.RawMessage, found bool) {
 	text := err.Error()
-	if !strings.Contains(text, flowerrors.ViolationKey) {
+	if !strings.Contains(strings.ToLower(unescaped(text)), strings.ToLower(flowerrors.ViolationKey)) {
 		return nil, false
 	}
 	_, body, _ := strings.Cut(text, "{")
@@ -45,5 +46,45 @@ func violationIn(err error) (object json.RawMessage, found bool) {
 	if json.NewDecoder(strings.NewReader("{"+body)).Decode(&answer) != nil {
 		return nil, true
 	}
+	if _, refusal, err := flowerrors.ReadViolation(answer.Error); !refusal && err == nil {
+		return nil, true // it is somewhere else
+	}
 	return answer.Error, true
+}
+
+// unescaped takes the escapes of JSON out of a text, however often it was quoted: \/ and \u002f
+// are a slash. It is for looking only, so what else it does to a text is of no matter.
+func unescaped(text string) string {
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(text, `\`)
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		text = strings.TrimLeft(after, `\`)
+		if len(text) < 5 || text[0] != 'u' {
+			continue
+		}
+		if code, err := strconv.ParseUint(text[1:5], 16, 16); err == nil {
+			out.WriteRune(rune(code))
+			text = text[5:]
+		}
+	}
+}
+
+// brief is err without the body of an HTTP response, which is the server's and has no place
+// in a record. Of mcp-go's errors, those with a body say the status before it.
+func brief(err error) error {
+	text := err.Error()
+	const before = " with status "
+	i := strings.Index(text, before)
+	if i < 0 {
+		return err
+	}
+	i += len(before)
+	for i < len(text) && '0' <= text[i] && text[i] <= '9' {
+		i++
+	}
+	return errors.New(text[:i])
 }

@@ -86,6 +86,7 @@ func TestLabelOnEveryRoute(t *testing.T) {
 		r := newRecords()
 		a := newAgent(t, hostConfig)
 		c, _ := a.connect(t, l, e, r, policydecl.Verified)
+		listAll(t, c, r)
 		for _, route := range routes {
 			if !slices.Contains(route.eras, e) {
 				continue
@@ -219,6 +220,7 @@ func TestServerRefuses(t *testing.T) {
 		r := newRecords()
 		a := newAgent(t, host.Config{DangerouslyIgnoreServerPolicies: true})
 		c, _ := a.connect(t, l, e, r, policydecl.Verified)
+		listAll(t, c, r)
 		for _, route := range routes {
 			if !slices.Contains(route.eras, e) {
 				continue

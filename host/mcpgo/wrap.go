@@ -85,11 +85,19 @@ func (t *wrapped) SendRequest(ctx context.Context, request transport.JSONRPCRequ
 	p := host.PartitionFrom(ctx)
 	params, err := encode(request)
 	if err != nil {
-		return nil, fmt.Errorf("the parameters cannot be written: %w", err)
+		err = fmt.Errorf("the parameters cannot be written: %w", err)
+		t.conn.Refuse(ctx, p, request.Method, nil, err.Error())
+		return nil, err
 	}
-	for _, kind := range t.conn.NeedsList(p, request.Method, params) {
+	needed := t.conn.NeedsList(p, request.Method, params)
+	if len(needed) > 0 {
+		// What comes on the stream of a list, or beside it, reaches the application (H2).
+		// So it does for those who wait for a list that another request has asked for.
+		defer t.conn.Waiting(p)()
+	}
+	for _, kind := range needed {
 		if err := t.lists.refresh(ctx, kind, likeness{request.Header, params}); err != nil {
-			t.conn.Refuse(ctx, p, request.Method, params, "the server's policies are not known: "+err.Error())
+			t.conn.Refuse(ctx, p, request.Method, params, "the server's policies are not known: "+brief(err).Error())
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -115,14 +123,11 @@ func (t *wrapped) exchange(ctx context.Context, r *host.Request, request transpo
 	response, err := t.Interface.SendRequest(ctx, request)
 	switch {
 	case err != nil:
-		object, found := violationIn(err)
-		if found && (object == nil || r.Error(ctx, object) == nil) {
-			r.Failed(ctx, err)
-		}
-		if found {
+		if object, found := violationIn(err); found {
+			_ = r.Error(ctx, object) // what cannot be read is a refusal too
 			return refused(request.ID), nil
 		}
-		r.Failed(ctx, err)
+		r.Failed(ctx, brief(err))
 		return nil, err
 	case response == nil:
 		r.Failed(ctx, errNoAnswer)
@@ -130,15 +135,14 @@ func (t *wrapped) exchange(ctx context.Context, r *host.Request, request transpo
 	case response.Error != nil:
 		object, err := json.Marshal(response.Error)
 		if err != nil {
-			r.Failed(ctx, err)
-			return refused(request.ID), nil // it may be a refusal
+			object = nil // it may be a refusal
 		}
 		if r.Error(ctx, object) != nil {
 			return refused(request.ID), nil
 		}
 		return response, nil
 	}
-	t.learn(request, reading, response.Result)
+	t.learn(ctx, request, reading, response.Result)
 	r.Answered(ctx)
 	return response, nil
 }
@@ -146,15 +150,17 @@ func (t *wrapped) exchange(ctx context.Context, r *host.Request, request transpo
 // learn reads the policies in a result, from its raw text: typed clients drop them (H5).
 // What cannot be read is noted by the host, which sends nothing that depends on it; the
 // caller may still have the result.
-func (t *wrapped) learn(request transport.JSONRPCRequest, reading *reading, result json.RawMessage) {
+func (t *wrapped) learn(ctx context.Context, request transport.JSONRPCRequest, reading *reading, result json.RawMessage) {
 	switch mcp.MCPMethod(request.Method) {
 	case mcp.MethodInitialize, mcp.MethodServerDiscover:
-		if t.conn.Hello(result) == nil {
+		if t.conn.Hello(ctx, result) == nil {
 			t.lists.hello(result)
 		}
+	case mcp.MethodToolsCall, mcp.MethodTasksList:
+		t.conn.Tasks(request.Method, result)
 	default:
 		if reading != nil {
-			t.lists.page(reading, result)
+			t.lists.page(ctx, reading, result)
 		}
 	}
 }
