@@ -108,15 +108,22 @@ func TestChildrenThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// A child that reads no more is not waited for until the answer is overdue.
-func TestChildrenThatStopReading(t *testing.T) {
+// dialChild starts a child that is not given long to end, and the witness that sees it.
+func dialChild(t *testing.T, mode string) (*witness, *Conn) {
+	t.Helper()
 	w := newWitness(t)
-	cfg := childConfig(t, "shut")
+	cfg := childConfig(t, mode)
 	cfg.Grace = short
 	c, err := Dial(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return w, c
+}
+
+// A child that reads no more is not waited for until the answer is overdue.
+func TestChildrenThatStopReading(t *testing.T) {
+	w, c := dialChild(t, "shut")
 	for range 2 {
 		if _, err := c.Call(t.Context(), "tools/list", nil); err == nil || err.Error() != "the command closed its standard input before it answered tools/list" {
 			t.Error(err)
@@ -129,13 +136,7 @@ func TestChildrenThatStopReading(t *testing.T) {
 
 // A child is asked to end before it is killed, and has time to do so.
 func TestChildrenAreAsked(t *testing.T) {
-	w := newWitness(t)
-	cfg := childConfig(t, "busy")
-	cfg.Grace = short
-	c, err := Dial(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, c := dialChild(t, "busy")
 	if asked := &c.link.(*child).asked; *asked == 0 {
 		t.Error("no time to end")
 	} else {
@@ -152,13 +153,7 @@ func TestChildrenAreAsked(t *testing.T) {
 
 // A child that does not read cannot hold up the caller, however much there is to send.
 func TestChildDoesNotRead(t *testing.T) {
-	w := newWitness(t)
-	cfg := childConfig(t, "stubborn")
-	cfg.Grace = short
-	c, err := Dial(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, c := dialChild(t, "stubborn")
 	c.cfg.Timeout = 300 * time.Millisecond
 	for range 2 {
 		_, err := c.Call(t.Context(), "tools/call", map[string]any{"x": strings.Repeat("x", 1<<20)})
@@ -174,13 +169,7 @@ func TestChildDoesNotRead(t *testing.T) {
 
 // A program that must end at once can still take its children with it.
 func TestKillChildren(t *testing.T) {
-	w := newWitness(t)
-	cfg := childConfig(t, "stubborn")
-	cfg.Grace = short
-	c, err := Dial(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, c := dialChild(t, "stubborn")
 	KillChildren()
 	w.gone(t, 1)
 	c.Close()
