@@ -68,10 +68,11 @@ func TestSchemasInAjv(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(testContext(t), node, "schemas.mjs")
-	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(text)
+	var stderr bytes.Buffer
+	cmd.Dir, cmd.Stdin, cmd.Stderr = dir, bytes.NewReader(text), &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("%v: %s", err, stderr.Bytes())
 	}
 	var verdicts []bool
 	if err := json.Unmarshal(out, &verdicts); err != nil || len(verdicts) != len(documents) {

@@ -7,7 +7,7 @@ import Ajv2020 from "ajv/dist/2020.js";
 const { dir, documents } = JSON.parse(readFileSync(0, "utf8"));
 // Not strict: a keyword such as maxLength stands without a type where any value may be.
 const ajv = new Ajv2020({ strict: false });
-for (const name of readdirSync(dir)) {
+for (const name of readdirSync(dir).filter((name) => name.endsWith(".schema.json"))) {
   // The files refer to each other by name.
   ajv.addSchema(JSON.parse(readFileSync(join(dir, name), "utf8")), name);
 }
