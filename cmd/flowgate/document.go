@@ -11,6 +11,7 @@ import (
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -53,13 +54,13 @@ func recognise(raw []byte, kind string) (document, error) {
 	if err := readable(raw); err != nil {
 		return d, err
 	}
-	obj, err := inspect.ReadObject(raw)
+	obj, err := rawjson.ReadObject(raw)
 	if err == nil && obj.Has("jsonrpc") && !obj.Has("method") {
-		d.faults = obj.Duplicates()
+		d.faults = inspect.Duplicates(obj)
 		if err := d.unwrap(obj); err != nil {
 			return d, err
 		}
-		obj, err = inspect.ReadObject(d.raw)
+		obj, err = rawjson.ReadObject(d.raw)
 	}
 	if err != nil {
 		return d, d.noObject()
@@ -72,7 +73,7 @@ func recognise(raw []byte, kind string) (document, error) {
 }
 
 // descend goes to the part that the kind is about.
-func (d *document) descend(obj inspect.Object) {
+func (d *document) descend(obj rawjson.Object) {
 	switch d.kind {
 	case kindViolation:
 		d.payload(obj)
@@ -94,13 +95,13 @@ func (d *document) descend(obj inspect.Object) {
 }
 
 // isFlow reports whether an object is the capability itself.
-func isFlow(obj inspect.Object) bool {
+func isFlow(obj rawjson.Object) bool {
 	kind := obj.Get("policy").Kind()
 	return kind == 't' || kind == 'f'
 }
 
 // unwrap takes off a JSON-RPC response.
-func (d *document) unwrap(obj inspect.Object) error {
+func (d *document) unwrap(obj rawjson.Object) error {
 	result, failure := obj.Get("result"), obj.Get("error")
 	switch {
 	case result != nil && failure != nil:
@@ -117,10 +118,10 @@ func (d *document) unwrap(obj inspect.Object) error {
 
 // payload goes from an error object, or its data, to the violation in it (X2). What is
 // around it is not looked at further but for the key: peers go by nothing else.
-func (d *document) payload(obj inspect.Object) {
+func (d *document) payload(obj rawjson.Object) {
 	if data := obj.Get("data"); data != nil && !obj.Has("rejected") {
 		d.step("data", data)
-		obj, _ = inspect.ReadObject(data)
+		obj, _ = rawjson.ReadObject(data)
 	} else if obj.Has("code") && !obj.Has("rejected") {
 		obj = nil
 	}
@@ -128,7 +129,7 @@ func (d *document) payload(obj inspect.Object) {
 		return
 	}
 	if v := obj.Get(flowerrors.ViolationKey); v != nil {
-		d.faults = append(d.faults, inspect.Under(d.at, obj.Duplicates())...)
+		d.faults = append(d.faults, inspect.Under(d.at, inspect.Duplicates(obj))...)
 		d.step(flowerrors.ViolationKey, v)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/internal/wire"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
@@ -19,7 +20,7 @@ func (e *explanation) readLabel(text []byte) {
 	}
 	d := document{raw: text}
 	var way []string
-	if obj, err := inspect.ReadObject(text); err == nil && !obj.Has(memberContributors) {
+	if obj, err := rawjson.ReadObject(text); err == nil && !obj.Has(memberContributors) {
 		way = wayIn(obj, labelWays)
 		switch {
 		case d.follow(obj, labelWays):
@@ -33,7 +34,7 @@ func (e *explanation) readLabel(text []byte) {
 	if string(d.raw) != "null" {
 		e.labelFaults = append(d.faults, inspect.Under(d.at, policydecl.ValidateLabel(d.raw, policydecl.Limits{}))...)
 	}
-	if inspect.Check(text) != nil { // it could end the request that is put around it
+	if rawjson.Check(text) != nil { // it could end the request that is put around it
 		e.invalid = errNotJSON
 		return
 	}
@@ -47,7 +48,7 @@ var (
 )
 
 // wayPast returns the way that a request, or the part of one, would have to a label.
-func wayPast(obj inspect.Object) []string {
+func wayPast(obj rawjson.Object) []string {
 	switch {
 	case obj.Has("params"), obj.Has("method"):
 		return labelWays[2]

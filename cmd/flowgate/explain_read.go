@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -34,7 +35,7 @@ func (e *explanation) readPolicy(text []byte) error {
 		}
 	}
 	d := document{raw: text}
-	if obj, err := inspect.ReadObject(text); err == nil {
+	if obj, err := rawjson.ReadObject(text); err == nil {
 		if d, err = policyIn(obj, d); err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func bareTokens(text string) ([]string, bool) {
 		return nil, false
 	}
 	if text[0] == '[' {
-		if inspect.Check([]byte(text)) == nil || !strings.HasSuffix(text, "]") || strings.ContainsRune(text, '"') {
+		if rawjson.Check([]byte(text)) == nil || !strings.HasSuffix(text, "]") || strings.ContainsRune(text, '"') {
 			return nil, false
 		}
 		text = text[1 : len(text)-1]
@@ -100,12 +101,12 @@ func bareTokens(text string) ([]string, bool) {
 
 // policyIn goes from what has a policy in it to the policy, whose text is nil if there
 // could be one and is not. d holds the text of obj.
-func policyIn(obj inspect.Object, d document) (document, error) {
+func policyIn(obj rawjson.Object, d document) (document, error) {
 	if obj.Has("jsonrpc") {
 		if err := d.unwrap(obj); err != nil {
 			return d, fmt.Errorf("-policy: %w", err)
 		}
-		obj, _ = inspect.ReadObject(d.raw)
+		obj, _ = rawjson.ReadObject(d.raw)
 	}
 	if found := tells(obj); len(found) > 1 && !obj.Has(memberAcceptFrom) {
 		return d, fmt.Errorf("-policy: this has members of more than one thing: %s; give the policy alone", named(found))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
 	"github.com/flowgate-mcp/flowgate/internal/peer"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -60,7 +61,7 @@ func (p *probeFlags) register(fs *flag.FlagSet) {
 	p.args = json.RawMessage("{}")
 	fs.StringVar(&p.tool, "tool", "", "`name` of the tool to call")
 	fs.Func("args", "`JSON` object of arguments for the tool (default {})", func(s string) error {
-		if _, err := inspect.ReadObject([]byte(s)); err != nil || !json.Valid([]byte(s)) {
+		if _, err := rawjson.ReadObject([]byte(s)); err != nil || !json.Valid([]byte(s)) {
 			return errors.New("must be a JSON object")
 		}
 		p.args = json.RawMessage(s)

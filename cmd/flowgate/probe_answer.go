@@ -11,6 +11,7 @@ import (
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
 	"github.com/flowgate-mcp/flowgate/internal/peer"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -119,7 +120,7 @@ func read(got *peer.Answer) answer {
 // resultOf reads a result.
 func resultOf(raw json.RawMessage) answer {
 	a := answer{outcome: result, detail: string(raw)}
-	if obj, err := inspect.ReadObject(raw); err == nil && string(obj.Get("isError")) == "true" {
+	if obj, err := rawjson.ReadObject(raw); err == nil && string(obj.Get("isError")) == "true" {
 		a.outcome = toolError
 	}
 	return a
@@ -161,8 +162,8 @@ func (a *answer) flaw(format string, args ...any) {
 // flawsOf reports what of a refusal is not as it must be (X2, X3).
 func flawsOf(e *peer.RPCError, unreadable bool) []string {
 	var a answer
-	obj, err := inspect.ReadObject(e.Raw)
-	if err != nil || len(obj.Duplicates()) > 0 {
+	obj, err := rawjson.ReadObject(e.Raw)
+	if err != nil || len(inspect.Duplicates(obj)) > 0 {
 		a.flaw("its error object can be read in two ways (L8)")
 	}
 	reserved := (*flowerrors.ConfigError)(nil)
@@ -178,7 +179,7 @@ func flawsOf(e *peer.RPCError, unreadable bool) []string {
 	if e.Status != 0 {
 		a.flaw("its HTTP status is %d, not 200 (X3)", e.Status)
 	}
-	data, _ := inspect.ReadObject(obj.Get("data"))
+	data, _ := rawjson.ReadObject(obj.Get("data"))
 	for _, f := range policydecl.ValidateViolation(data.Get(flowerrors.ViolationKey)) {
 		if !unreadable { // which is said by itself
 			a.flaw("its detail has a mistake: %s", f)

@@ -7,6 +7,7 @@ import (
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -37,7 +38,7 @@ var telling = []tell{
 
 // tells returns what the members of a document tell, each thing once. More than one is for
 // the reader to decide: what is taken for the wrong thing is not judged, and would pass.
-func tells(obj inspect.Object) []tell {
+func tells(obj rawjson.Object) []tell {
 	var found []tell
 	add := func(t tell) {
 		if !slices.ContainsFunc(found, func(f tell) bool { return f.kind == t.kind && f.list == t.list }) {
@@ -67,7 +68,7 @@ func (t tell) declares() bool {
 // isPart reports whether a member tells nothing, because it belongs to something else that
 // the document is: the tokens of a violation, the lists among capabilities, the URI of a
 // request with its label, the code of what is no error object.
-func isPart(obj inspect.Object, t tell) bool {
+func isPart(obj rawjson.Object, t tell) bool {
 	switch {
 	case t.member == memberAcceptFrom:
 		return obj.Has("rejected")
@@ -82,7 +83,7 @@ func isPart(obj inspect.Object, t tell) bool {
 }
 
 // classify finds out the kind, unless it was given, and whether it is a list.
-func (d *document) classify(obj inspect.Object) error {
+func (d *document) classify(obj rawjson.Object) error {
 	if target, ok := inspect.KindOf(d.kind); ok {
 		d.list = obj.Has(inspect.ListMember(target)) && !obj.Has("name")
 		return nil
@@ -132,7 +133,7 @@ func named(found []tell) string {
 }
 
 // memberNames shows what an object has, for a message.
-func memberNames(obj inspect.Object) string {
+func memberNames(obj rawjson.Object) string {
 	if len(obj) == 0 {
 		return "no members"
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -39,13 +40,13 @@ var (
 )
 
 // wayIn returns the first of several ways that an object has.
-func wayIn(obj inspect.Object, ways [][]string) []string {
+func wayIn(obj rawjson.Object, ways [][]string) []string {
 	for _, way := range ways {
 		at, found := obj, true
 		for _, name := range way {
 			v := at.Get(name)
 			found = found && v != nil
-			at, _ = inspect.ReadObject(v)
+			at, _ = rawjson.ReadObject(v)
 		}
 		if found {
 			return way
@@ -56,13 +57,13 @@ func wayIn(obj inspect.Object, ways [][]string) []string {
 
 // follow goes the first way that an object has, and reports whether there is one. A name
 // that occurs twice on the way is a fault: two readers could go different ways (L8).
-func (d *document) follow(obj inspect.Object, ways [][]string) bool {
+func (d *document) follow(obj rawjson.Object, ways [][]string) bool {
 	way := wayIn(obj, ways)
 	for _, name := range way {
-		d.faults = append(d.faults, inspect.Under(d.at, obj.Duplicates())...)
+		d.faults = append(d.faults, inspect.Under(d.at, inspect.Duplicates(obj))...)
 		v := obj.Get(name)
 		d.step(name, v)
-		obj, _ = inspect.ReadObject(v)
+		obj, _ = rawjson.ReadObject(v)
 	}
 	return way != nil
 }
@@ -97,7 +98,7 @@ const maxTold = 100
 
 // kindOfList tells by its members what a list of declarations holds.
 func kindOfList(raw []byte) (string, error) {
-	list, err := inspect.ReadArray(raw, maxTold)
+	list, _, err := rawjson.ReadArray(raw, maxTold)
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +106,7 @@ func kindOfList(raw []byte) (string, error) {
 	kind := ""
 	for _, v := range list {
 		one := document{raw: v}
-		obj, err := inspect.ReadObject(v)
+		obj, err := rawjson.ReadObject(v)
 		if err == nil {
 			err = one.classify(obj)
 		}
@@ -137,7 +138,7 @@ const policyHint = `write {"acceptFrom":[...]}`
 
 // areStrings reports whether a text is a JSON array of strings.
 func areStrings(raw []byte) bool {
-	list, err := inspect.ReadArray(raw, policydecl.MaxTokens)
+	list, _, err := rawjson.ReadArray(raw, policydecl.MaxTokens)
 	for _, v := range list {
 		if v.Kind() != '"' {
 			return false
@@ -154,7 +155,7 @@ func readable(raw []byte) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return errors.New("it is empty")
 	}
-	return inspect.Check(raw)
+	return rawjson.Check(raw)
 }
 
 // lookalikes are what people save in place of the JSON that they mean.
@@ -187,7 +188,7 @@ func mistaken(raw []byte) error {
 
 // carriesNoLabel reports whether an object is a request, or a part of one, that could
 // carry a label and does not (L1).
-func carriesNoLabel(obj inspect.Object) bool {
+func carriesNoLabel(obj rawjson.Object) bool {
 	for _, m := range obj {
 		switch {
 		case m.Name == memberContributors:

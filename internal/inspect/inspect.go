@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -160,7 +161,7 @@ func (r *Report) AddDeclaration(target policydecl.TargetKind, raw []byte) {
 // addPage adds one answer to a list request and returns the next page's cursor, if the
 // next page is to be looked at.
 func (r *Report) addPage(ctx context.Context, k kind, raw []byte) (next string, more bool) {
-	obj, err := ReadObject(raw)
+	obj, err := rawjson.ReadObject(raw)
 	if err != nil {
 		r.note(k.method, fault("", policydecl.RuleMCP, &flowerrors.ConfigError{
 			Value: string(raw), Reason: flowerrors.ReasonType,
@@ -168,7 +169,7 @@ func (r *Report) addPage(ctx context.Context, k kind, raw []byte) (next string, 
 		}))
 		return "", false
 	}
-	r.note(k.method, obj.Duplicates()...)
+	r.note(k.method, Duplicates(obj)...)
 	for _, m := range obj {
 		if m.Name != k.list && !utf8.Valid(m.Value) {
 			r.note(k.method, fault(pointer(m.Name), policydecl.RuleJSON, &flowerrors.ConfigError{
@@ -181,7 +182,7 @@ func (r *Report) addPage(ctx context.Context, k kind, raw []byte) (next string, 
 	if cursor == nil {
 		return "", false
 	}
-	next, ok := text(cursor)
+	next, ok := rawjson.Text(cursor)
 	if !ok {
 		r.note(k.method, fault("/nextCursor", policydecl.RuleMCP, &flowerrors.ConfigError{
 			Value: string(cursor), Reason: flowerrors.ReasonType,
@@ -194,7 +195,7 @@ func (r *Report) addPage(ctx context.Context, k kind, raw []byte) (next string, 
 // addEntries adds the declarations of one page, and reports whether there was room for all
 // of them. A schema can take a validator long, so a list of them may be left unfinished.
 func (r *Report) addEntries(ctx context.Context, k kind, raw []byte) bool {
-	list, more, err := readArray(raw, MaxEntries-len(r.Entries))
+	list, more, err := rawjson.ReadArray(raw, MaxEntries-len(r.Entries))
 	if err != nil {
 		e := &flowerrors.ConfigError{
 			Value: string(raw), Reason: flowerrors.ReasonType,
@@ -232,11 +233,11 @@ func (r *Report) add(k kind, raw []byte) {
 			break
 		}
 	}
-	if obj, err := ReadObject(raw); err == nil {
+	if obj, err := rawjson.ReadObject(raw); err == nil {
 		e.Name, _ = obj.Text(k.name)
 		declared := obj.Get(policydecl.PolicyMember)
 		if declared == nil {
-			declared = obj.object(memberMeta).Get(policydecl.PolicyKey)
+			declared = obj.Object(memberMeta).Get(policydecl.PolicyKey)
 			e.copied = declared != nil
 		}
 		if declared != nil {

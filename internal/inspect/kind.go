@@ -22,14 +22,7 @@ var kinds = []kind{
 
 // Noun returns the word for one declaration of a kind: tool, resource, template or
 // prompt. It is empty for what cannot be listed.
-func Noun(target policydecl.TargetKind) string {
-	for _, k := range kinds {
-		if k.target == target {
-			return k.noun
-		}
-	}
-	return ""
-}
+func Noun(target policydecl.TargetKind) string { return of(target).noun }
 
 // KindOf is the reverse of [Noun].
 func KindOf(noun string) (policydecl.TargetKind, bool) {

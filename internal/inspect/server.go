@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -39,24 +40,24 @@ const (
 // faults start at that result.
 func ReadServer(hello []byte) (Server, []policydecl.Fault) {
 	s := Server{Default: policydecl.Default(), lists: map[string]bool{}}
-	obj, err := ReadObject(hello)
+	obj, err := rawjson.ReadObject(hello)
 	if err != nil {
 		return s, []policydecl.Fault{notWhat("", string(hello), "the answer is "+err.Error())}
 	}
-	faults := obj.Duplicates()
-	info := obj.object(memberServerInfo)
+	faults := Duplicates(obj)
+	info := obj.Object(memberServerInfo)
 	if info == nil {
-		info = obj.object(memberMeta).object(metaServerInfo)
+		info = obj.Object(memberMeta).Object(metaServerInfo)
 	}
 	s.Name, _ = info.Text("name")
 	s.Version, _ = info.Text("version")
 
 	raw := obj.Get(memberCapabilities)
-	caps, err := ReadObject(raw)
+	caps, err := rawjson.ReadObject(raw)
 	if err != nil {
 		return s, append(faults, notWhat(pointer(memberCapabilities), string(raw), "a server says what it can do in an object"))
 	}
-	faults = append(faults, Under(pointer(memberCapabilities), caps.Duplicates())...)
+	faults = append(faults, Under(pointer(memberCapabilities), Duplicates(caps))...)
 	for _, k := range kinds {
 		v := caps.Get(k.capability)
 		s.lists[k.capability] = v != nil && v.Kind() != 'n'
@@ -66,8 +67,8 @@ func ReadServer(hello []byte) (Server, []policydecl.Fault) {
 
 // readFlow reads the two forms of the capability (D2), which must say the same. Hosts
 // differ in which one they look at, so one that is there must be right by itself.
-func (s *Server) readFlow(caps Object) []policydecl.Fault {
-	plain, extension := caps.Get(policydecl.CapabilityMember), caps.object(memberExtensions).Get(policydecl.ExtensionKey)
+func (s *Server) readFlow(caps rawjson.Object) []policydecl.Fault {
+	plain, extension := caps.Get(policydecl.CapabilityMember), caps.Object(memberExtensions).Get(policydecl.ExtensionKey)
 	at := pointer(memberCapabilities, policydecl.CapabilityMember)
 	atExtension := pointer(memberCapabilities, memberExtensions, policydecl.ExtensionKey)
 	var faults []policydecl.Fault
@@ -83,11 +84,11 @@ func (s *Server) readFlow(caps Object) []policydecl.Fault {
 		}))
 	}
 	s.Announced = true
-	flow, err := ReadObject(plain)
+	flow, err := rawjson.ReadObject(plain)
 	if err != nil {
 		return append(faults, notWhat(at, string(plain), `the capability is an object such as {"policy":true}`))
 	}
-	faults = append(faults, Under(at, flow.Duplicates())...)
+	faults = append(faults, Under(at, Duplicates(flow))...)
 	switch policy := flow.Get(memberPolicy); policy.Kind() {
 	case 't', 'f':
 		s.Enforces = policy.Kind() == 't'

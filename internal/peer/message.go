@@ -1,16 +1,16 @@
 package peer
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 )
 
 // message is one JSON-RPC message from a server, with its parts as sent.
@@ -23,39 +23,23 @@ var errNoMessage = errors.New("not a JSON-RPC message")
 // readMessage reads the envelope of a message. What two readers could take for
 // different answers is none: a name that matters must stand there once.
 func readMessage(raw []byte) (m message, err error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if open, err := d.ReadToken(); err != nil || open.Kind() != '{' {
-		return m, errNoMessage
+	err = rawjson.Each(raw, func(member rawjson.Member) error {
+		part, odd := m.part(member.Name)
+		switch {
+		case odd:
+			return fmt.Errorf("%w: some readers take a member of it for another one", errNoMessage)
+		case part == nil:
+			return nil
+		case *part != nil:
+			return fmt.Errorf("%w: it has the same member twice", errNoMessage)
+		}
+		*part = member.Value
+		return nil
+	})
+	if err != nil && !errors.Is(err, errNoMessage) {
+		err = errNoMessage // where it stops being JSON is of no use to anybody
 	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return m, errNoMessage
-		}
-		part, odd := m.part(name.String())
-		if odd {
-			return m, fmt.Errorf("%w: some readers take a member of it for another one", errNoMessage)
-		}
-		v, err := d.ReadValue()
-		if err != nil {
-			return m, errNoMessage
-		}
-		if part == nil {
-			continue
-		}
-		if *part != nil {
-			return m, fmt.Errorf("%w: it has the same member twice", errNoMessage)
-		}
-		to := d.InputOffset()
-		*part = raw[to-int64(len(v)) : to : to]
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return m, errNoMessage
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return m, errNoMessage
-	}
-	return m, nil
+	return m, err
 }
 
 // part returns where the value of a member goes, or nil for one that does not matter. A
