@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
 
@@ -163,19 +161,12 @@ func describe(v any) string {
 
 // notJSON returns the mistake of a text that decode refused with err.
 func notJSON(raw []byte, err error) *flowerrors.ConfigError {
-	fault := &flowerrors.ConfigError{
-		Value: string(raw), Reason: flowerrors.ReasonType, Detail: "not one valid JSON value", Hint: policyShape,
+	fault := jsonMistake(err, policyDepth)
+	fault.Value = string(raw)
+	if fault.Reason == flowerrors.ReasonType {
+		fault.Hint = policyShape
 	}
-	var syntax *jsontext.SyntacticError
-	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		fault.Reason, fault.Detail, fault.Hint = flowerrors.ReasonDuplicate, "a member name occurs twice", "remove one of the two"
-	case errors.Is(err, errDepth):
-		fault.Reason, fault.Limit, fault.Detail = flowerrors.ReasonLimit, policyDepth, "nested too deep"
-	case errors.As(err, &syntax):
-		fault.Detail += ", at byte " + strconv.FormatInt(syntax.ByteOffset, 10)
-	}
-	return fault
+	return &fault
 }
 
 // unknownMembers returns the names of v that no policy has, sorted, so that mistakes

@@ -58,8 +58,7 @@ func readStrictly(raw []byte, limit, depth int) (any, *report) {
 
 // notJSON reports a text that decode refused with err.
 func (r *report) notJSON(err error, depth int) {
-	e := flowerrors.ConfigError{Reason: flowerrors.ReasonType, Detail: "not one valid JSON value", Hint: "write one JSON value in UTF-8"}
-	rule, pointer := RuleJSON, ""
+	pointer := ""
 	var at *placedError
 	if errors.As(err, &at) {
 		pointer = at.pointer
@@ -67,22 +66,36 @@ func (r *report) notJSON(err error, depth int) {
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
 		pointer = string(syntax.JSONPointer)
-		e.Detail += fmt.Sprintf(", at byte %d", syntax.ByteOffset)
 	}
+	e, rule := jsonMistake(err, depth), RuleJSON
+	if e.Reason == flowerrors.ReasonDuplicate {
+		rule = "L8"
+	}
+	e.Path = placeOf(pointer).path()
+	r.faults = append(r.faults, Fault{Pointer: pointer, Rule: rule, ConfigError: &e})
+}
+
+// jsonMistake says what is wrong with a text that decode, with that depth, refused with
+// err. It does not say where.
+func jsonMistake(err error, depth int) flowerrors.ConfigError {
+	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		rule = "L8"
-		e.Reason, e.Detail, e.Hint = flowerrors.ReasonDuplicate, "the member is there more than once, and readers differ in which they take", "keep one of them"
+		return flowerrors.ConfigError{
+			Reason: flowerrors.ReasonDuplicate, Detail: "the member is there more than once, and readers differ in which they take", Hint: "keep one of them",
+		}
 	case errors.Is(err, errDepth):
-		e.Reason, e.Limit, e.Detail, e.Hint = flowerrors.ReasonLimit, depth, "nested too deep", "nest less"
+		return flowerrors.ConfigError{Reason: flowerrors.ReasonLimit, Limit: depth, Detail: errDepth.Error(), Hint: "nest less"}
 	case errors.Is(err, errNumber):
-		e.Detail, e.Hint = errNumber.Error(), "write a smaller one"
+		return flowerrors.ConfigError{Reason: flowerrors.ReasonType, Detail: errNumber.Error(), Hint: "write a smaller one"}
 	case errors.Is(err, errTrailing):
-		e.Detail, e.Hint = errTrailing.Error(), "remove what follows the value"
+		return flowerrors.ConfigError{Reason: flowerrors.ReasonType, Detail: errTrailing.Error(), Hint: "remove what follows the value"}
 	}
-	p := placeOf(pointer)
-	e.Path = p.path()
-	r.faults = append(r.faults, Fault{Pointer: pointer, Rule: rule, ConfigError: &e})
+	e := flowerrors.ConfigError{Reason: flowerrors.ReasonType, Detail: "not one valid JSON value", Hint: "write one JSON value in UTF-8"}
+	if errors.As(err, &syntax) {
+		e.Detail += fmt.Sprintf(", at byte %d", syntax.ByteOffset)
+	}
+	return e
 }
 
 // placeOf returns the place that a JSON Pointer names in a text that could not be read.
