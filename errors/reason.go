@@ -28,4 +28,9 @@ const (
 	ReasonUnsupported Reason = "unsupported"
 	// ReasonConflict: two settings contradict each other.
 	ReasonConflict Reason = "conflict"
+	// ReasonLoosens: it would let through what is refused without it, and nobody has
+	// said that this is meant (M1).
+	ReasonLoosens Reason = "loosens"
+	// ReasonUnknownTarget: it is about something that the server does not have.
+	ReasonUnknownTarget Reason = "unknown-target"
 )

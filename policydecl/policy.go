@@ -32,6 +32,7 @@ type rules struct {
 	publishers map[string]struct{}
 	vendor     []vendorToken
 	fault      error // mistakes, with paths from acceptFrom; nil if there are none
+	sum        digestOnce
 }
 
 // vendorToken is a token that a registered Matcher decides.

@@ -1,0 +1,300 @@
+package decision
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/plain"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// Verdict is what a gate made of a request. The zero value is Refused.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Refused: the policy does not accept a contributor of the label.
+	Refused Verdict = iota
+	// Invalid: the request cannot be judged, because it can be read in two ways or names
+	// something that cannot be read (L8, R4).
+	Invalid
+	// Fault: the gate itself is not in order (G6).
+	Fault
+	// Unjudged: no policy was asked, because the server turned the request away itself
+	// before that (G1), or because the mode is off.
+	Unjudged
+	// Accepted: flow policy has no objection.
+	Accepted
+)
+
+var verdictNames = [...]string{"refused", "invalid", "fault", "unjudged", "accepted"}
+
+// String returns the verdict as records spell it, and "refused" for a value that is none.
+func (v Verdict) String() string {
+	if int(v) < len(verdictNames) {
+		return verdictNames[v]
+	}
+	return verdictNames[Refused]
+}
+
+// Objects reports whether a gate that enforces stops a request with that verdict.
+func (v Verdict) Objects() bool { return v != Unjudged && v != Accepted }
+
+// Reason says why a gate objects to a request. It is a closed set of short words, fit for
+// counting; docs/operations.md says for each what to do.
+type Reason string
+
+// The reasons.
+const (
+	// ReasonNone: the gate does not object.
+	ReasonNone Reason = ""
+
+	// ReasonContributor: a label arrived whole, and the policy refuses somebody on it.
+	ReasonContributor Reason = "contributor"
+	// ReasonIncomplete: the host says that it cannot list everybody (L6).
+	ReasonIncomplete Reason = "label-incomplete"
+	// ReasonMalformed: there is something that cannot be read as a label (L1, L2, L7).
+	ReasonMalformed Reason = "label-malformed"
+	// ReasonAbsent: there is no label (L1).
+	ReasonAbsent Reason = "label-absent"
+	// ReasonMatcher: a vendor matcher of the server failed, so its token matched nothing (P3).
+	ReasonMatcher Reason = "matcher-failed"
+
+	// ReasonAmbiguous: the message can be read in two ways (L8).
+	ReasonAmbiguous Reason = "ambiguous"
+	// ReasonID: the id of the request is neither a string nor a number (L8).
+	ReasonID Reason = "bad-id"
+	// ReasonMeta: params._meta is no object.
+	ReasonMeta Reason = "bad-meta"
+	// ReasonURI: the URI is too long or cannot be read (R4).
+	ReasonURI Reason = "bad-uri"
+	// ReasonTooMany: the request names more resources than one request may.
+	ReasonTooMany Reason = "too-many-uris"
+	// ReasonCancelled: the request was cancelled before it was judged.
+	ReasonCancelled Reason = "cancelled"
+
+	// ReasonSeams: what the gate installed in the server was replaced or extended behind
+	// it, or does not work (G6).
+	ReasonSeams Reason = "seams"
+	// ReasonPolicy: a declaration that is in force holds a policy with mistakes.
+	ReasonPolicy Reason = "bad-policy"
+	// ReasonPanic: code that judges the request panicked.
+	ReasonPanic Reason = "panic"
+)
+
+// MaxRejected is how many contributors a record lists.
+const MaxRejected = 8
+
+// MaxText is how many bytes of one text of a peer a record shows.
+const MaxText = 256
+
+// Text returns what a peer has sent in printable ASCII and bounded to [MaxText] (M3).
+func Text(s string) string { return plain.Escape(s, MaxText) }
+
+// Record is one decision. The zero value is a refusal about which nothing is known. A
+// Record is not changed once it was handed to a sink; copies share its slices.
+type Record struct {
+	Time   time.Time // when the gate made up its mind
+	Server string    // the server's own URI, canonical (P2)
+
+	// What was asked for. Target is the name of the tool or prompt; for a resource it is
+	// the declared URI, template or prefix whose policy counted, or else a registered URI,
+	// or else the scheme of the URI with its colon. Registered says that Target is the
+	// server's own word; otherwise it is the peer's, of which there can be any number.
+	Method     string // "tools/call", …
+	Target     string
+	Registered bool
+
+	// What was decided. Mode is the mode that the request was judged under; with a
+	// Verdict that objects, a mode of enforce means that the request was stopped.
+	Verdict Verdict
+	Mode    policydecl.Mode
+	Reason  Reason
+	Detail  string // more about the reason, for people; the wording may change
+
+	// The label. Rejected lists the contributors that the policy does not accept, each
+	// once and in label order, up to MaxRejected; More is how many there are besides.
+	Judged     bool             // a label was looked for; Class means nothing otherwise
+	Class      policydecl.Class // how it was read (L9)
+	FlowOrigin string           // "declared", "undeclared" or "unknown": whether the peer says that it labels
+	Rejected   []Contributor
+	More       int
+
+	// The policy that refused or, of an accepted request, the first one that was asked.
+	AcceptFrom []string // shared with the policy: not to be changed
+	Policy     string   // its digest, as in policydecl.Policy.Digest
+	Settings   string   // digest of all that can be changed while the gate serves
+
+	// Who asked.
+	RequestID string // JSON text of the id, as sent
+	Session   string // hash of the session's id, "" where there is none
+	Protocol  string // protocol version of the request or of its session
+	Client    string // name that the host goes by; it can say anything
+
+	// Took is the gate's own time for the request until the decision, 0 if it was not
+	// measured.
+	Took time.Duration
+
+	// How many requests this record stands for besides its own: Suppressed alike ones that
+	// sampling left out, and Lost ones of any kind that this sink was too slow to be given.
+	Suppressed uint64
+	Lost       uint64
+}
+
+// Contributor is one contributor that a policy does not accept.
+type Contributor struct {
+	Assurance string
+	Principal string // as the label gave it; "" if it was withheld or unusable
+	Unusable  string // what the label gave instead of a usable principal, quoted (L5)
+}
+
+// String describes the contributor on one line of printable ASCII.
+func (c Contributor) String() string {
+	s := c.Assurance
+	if c.Principal != "" {
+		s += " " + Text(c.Principal)
+	}
+	if c.Unusable != "" {
+		s += " " + Text(c.Unusable)
+	}
+	return s
+}
+
+// Stopped reports whether the gate kept the request from running.
+func (r *Record) Stopped() bool {
+	return r.Verdict.Objects() && r.Mode.Or(policydecl.Enforce) == policydecl.Enforce
+}
+
+// WouldStop reports whether the request has run only because the mode is report.
+func (r *Record) WouldStop() bool { return r.Verdict.Objects() && !r.Stopped() }
+
+// Requests is how many requests the record stands for.
+func (r *Record) Requests() uint64 { return 1 + r.Suppressed + r.Lost }
+
+// Message is what a log line about the record says: one of a few constants.
+func (r *Record) Message() string {
+	switch {
+	case r.Verdict == Accepted:
+		return "request accepted by flow policy"
+	case r.Verdict == Unjudged:
+		return "request not judged by flow policy"
+	case r.WouldStop():
+		return "request would be refused by flow policy"
+	case r.Verdict == Invalid:
+		return "request refused: it cannot be judged"
+	case r.Verdict == Fault:
+		return "request refused: the flow gate is not in order"
+	}
+	return "request refused by flow policy"
+}
+
+// Level is the level of a log line about the record: Error where the server is at fault
+// and has to be mended, Info for other objections, in whatever mode, and Debug for what
+// the gate has nothing against.
+func (r *Record) Level() slog.Level {
+	switch {
+	case r.Verdict == Fault || r.Reason == ReasonMatcher:
+		return slog.LevelError
+	case r.Verdict.Objects():
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
+}
+
+// The attributes of a record, which are also the members of a JSON line. They are API:
+// there may be more of them one day, but these stay. What is empty is left out, but for
+// the first six.
+const (
+	KeyMethod     = "method"
+	KeyTarget     = "target"
+	KeyVerdict    = "verdict"
+	KeyMode       = "mode"
+	KeyReason     = "reason"
+	KeyLabel      = "label"
+	KeyRegistered = "registered"
+	KeyFlowOrigin = "flow.origin"
+	KeyRejected   = "rejected"
+	KeyMore       = "rejectedMore"
+	KeyAcceptFrom = "acceptFrom"
+	KeyPolicy     = "policy"
+	KeySettings   = "settings"
+	KeyServer     = "server"
+	KeyID         = "id"
+	KeySession    = "session"
+	KeyProtocol   = "protocol"
+	KeyClient     = "client"
+	KeyDetail     = "detail"
+	KeyTook       = "took"
+	KeySuppressed = "suppressed"
+	KeyLost       = "lost"
+)
+
+// Attrs appends the record's attributes to dst, without time, level and message, in a
+// fixed order. Every value is a string, a boolean, a number or a slice of strings.
+func (r *Record) Attrs(dst []slog.Attr) []slog.Attr {
+	label := ""
+	if r.Judged {
+		label = r.Class.String()
+	}
+	dst = append(dst,
+		slog.String(KeyMethod, Text(r.Method)), slog.String(KeyTarget, Text(r.Target)),
+		slog.String(KeyVerdict, r.Verdict.String()), slog.String(KeyMode, r.Mode.Or(policydecl.Enforce).String()),
+		slog.String(KeyReason, string(r.Reason)), slog.String(KeyLabel, label))
+	if r.Registered {
+		dst = append(dst, slog.Bool(KeyRegistered, true))
+	}
+	text := func(key, value string) {
+		if value != "" {
+			dst = append(dst, slog.String(key, Text(value)))
+		}
+	}
+	text(KeyFlowOrigin, r.FlowOrigin)
+	if r.Verdict == Refused {
+		rejected := make([]string, 0, len(r.Rejected))
+		for _, c := range r.Rejected {
+			rejected = append(rejected, c.String())
+		}
+		dst = append(dst, slog.Any(KeyRejected, rejected))
+		if r.More > 0 {
+			dst = append(dst, slog.Int(KeyMore, r.More))
+		}
+	}
+	if r.Policy != "" {
+		dst = append(dst, slog.Any(KeyAcceptFrom, r.AcceptFrom))
+	}
+	text(KeyPolicy, r.Policy)
+	text(KeySettings, r.Settings)
+	text(KeyServer, r.Server)
+	text(KeyID, r.RequestID)
+	text(KeySession, r.Session)
+	text(KeyProtocol, r.Protocol)
+	text(KeyClient, r.Client)
+	text(KeyDetail, r.Detail)
+	if r.Took > 0 {
+		dst = append(dst, slog.Duration(KeyTook, r.Took))
+	}
+	if r.Suppressed > 0 {
+		dst = append(dst, slog.Uint64(KeySuppressed, r.Suppressed))
+	}
+	if r.Lost > 0 {
+		dst = append(dst, slog.Uint64(KeyLost, r.Lost))
+	}
+	return dst
+}
+
+// LogValue makes a record a group of its attributes wherever slog prints one.
+func (r Record) LogValue() slog.Value { return slog.GroupValue(r.Attrs(nil)...) }
+
+// String is the record on one line of printable ASCII. It is not meant to be parsed.
+func (r Record) String() string {
+	var b strings.Builder
+	b.WriteString(r.Message())
+	for _, a := range r.Attrs(nil) {
+		b.WriteByte(' ')
+		b.WriteString(a.Key)
+		b.WriteByte('=')
+		b.WriteString(a.Value.String())
+	}
+	return b.String()
+}
