@@ -164,6 +164,7 @@ func (c *compiler) pattern(kind resourcematch.Kind, i int, d Declaration) {
 	}
 	c.entries = append(c.entries, resourcematch.Entry{Kind: kind, Pattern: d.Name, Path: d.path(i)})
 	c.set.policies = append(c.set.policies, p)
+	c.set.declared = append(c.set.declared, i)
 }
 
 // patterns compiles the resource matcher.

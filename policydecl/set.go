@@ -21,6 +21,7 @@ type Set struct {
 	prompts  map[string]Policy
 	patterns *resourcematch.Matcher
 	policies []Policy // by index of patterns
+	declared []int    // by index of patterns: index of the declaration
 	matchers map[string]Matcher
 	budget   time.Duration
 }

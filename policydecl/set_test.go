@@ -106,23 +106,40 @@ func TestResourceAppends(t *testing.T) {
 	}
 }
 
-// A caller with declarations of its own gets the default only as bare.
-func TestResourceMatch(t *testing.T) {
+// A caller with declarations of its own gets the default only as bare, and indices to
+// find its own with.
+func TestResourceTargets(t *testing.T) {
 	s := recordsServer(t)
 	for uri, want := range map[string]string{
-		"records://customers": "self,user false",
-		"records://others":    " true",
-		"file:///secret/a":    "self,user,host,verified; user false",
+		"records://customers": "records://customers self,user; false",
+		"records://others":    "true",
+		"file:///secret/a":    "file:///{+path} self,user,host,verified; file:///secret/ user; false",
 	} {
-		got, bare, err := s.ResourceMatch(nil, uri)
-		if err != nil || fmt.Sprint(show(got), " ", bare) != want {
-			t.Errorf("ResourceMatch(%q) = %s %v, %v, want %s", uri, show(got), bare, err, want)
+		got, bare, err := s.ResourceTargets(nil, uri)
+		text := ""
+		for _, i := range got {
+			text += s.Config().Targets[i].Name + " " + strings.Join(s.Target(i).Tokens(), ",") + "; "
 		}
+		if err != nil || text+fmt.Sprint(bare) != want {
+			t.Errorf("ResourceTargets(%q) = %s%v, %v, want %s", uri, text, bare, err, want)
+		}
+	}
+	got, bare, err := s.ResourceTemplateTargets([]int{7}, "file:///{+path}")
+	if err != nil || bare || len(got) != 2 || got[0] != 7 || s.Config().Targets[got[1]].Name != "file:///{+path}" {
+		t.Errorf("a template: %v %v, %v", got, bare, err)
 	}
 	long := "x://" + strings.Repeat("a", 9<<10)
 	for name, set := range map[string]*policydecl.Set{"nil": nil, "zero": {}, "too long": s} {
-		if got, bare, err := set.ResourceMatch(nil, long); err == nil || !bare || len(got) != 0 {
-			t.Errorf("%s: %s %v, %v", name, show(got), bare, err)
+		if got, bare, err := set.ResourceTargets(nil, long); err == nil || !bare || len(got) != 0 {
+			t.Errorf("%s: %v %v, %v", name, got, bare, err)
+		}
+		if got, bare, err := set.ResourceTemplateTargets(nil, long); err == nil || !bare || len(got) != 0 {
+			t.Errorf("%s: template: %v %v, %v", name, got, bare, err)
+		}
+		for _, i := range []int{-1, 1000} {
+			if p := set.Target(i); p.IsZero() || len(p.Tokens()) != 0 {
+				t.Errorf("%s: Target(%d) is %q", name, i, p.Tokens())
+			}
 		}
 	}
 }
