@@ -3,7 +3,8 @@
 // write the same records and programs can read them without one.
 //
 // A gate hands each [Record] to a [Sink]. [NewWriter] makes one that writes JSON lines,
-// [Parse] reads such a line back, and package decisiontest tests a Sink of your own.
+// [Parse] reads such a line back and [NewReader] a log of them, and package decisiontest
+// tests a Sink of your own.
 //
 // # What a record says, and what it must not
 //
@@ -11,7 +12,8 @@
 // or results, and a URI that nobody has declared is reduced to its scheme, because a URI
 // can carry what the model knows. Whoever fills in a Record must keep to that. All texts
 // that a peer has sent are printable ASCII of bounded length in a Record ([Text] makes
-// them so), so that a sink may print them as they are (M3).
+// them so), so that a sink may print them as they are (M3). What goes through [Record.Attrs]
+// or String is, even if somebody forgot.
 //
 // None of it may reach a model (H7).
 package decision

@@ -2,10 +2,10 @@ package decision
 
 import (
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
-	"github.com/flowgate-mcp/flowgate/internal/plain"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -83,15 +83,6 @@ const (
 	ReasonPanic Reason = "panic"
 )
 
-// MaxRejected is how many contributors a record lists.
-const MaxRejected = 8
-
-// MaxText is how many bytes of one text of a peer a record shows.
-const MaxText = 256
-
-// Text returns what a peer has sent in printable ASCII and bounded to [MaxText] (M3).
-func Text(s string) string { return plain.Escape(s, MaxText) }
-
 // Record is one decision. The zero value is a refusal about which nothing is known. A
 // Record is not changed once it was handed to a sink; copies share its slices.
 type Record struct {
@@ -149,18 +140,6 @@ type Contributor struct {
 	Unusable  string // what the label gave instead of a usable principal, quoted (L5)
 }
 
-// String describes the contributor on one line of printable ASCII.
-func (c Contributor) String() string {
-	s := c.Assurance
-	if c.Principal != "" {
-		s += " " + Text(c.Principal)
-	}
-	if c.Unusable != "" {
-		s += " " + Text(c.Unusable)
-	}
-	return s
-}
-
 // Stopped reports whether the gate kept the request from running.
 func (r *Record) Stopped() bool {
 	return r.Verdict.Objects() && r.Mode.Or(policydecl.Enforce) == policydecl.Enforce
@@ -169,8 +148,15 @@ func (r *Record) Stopped() bool {
 // WouldStop reports whether the request has run only because the mode is report.
 func (r *Record) WouldStop() bool { return r.Verdict.Objects() && !r.Stopped() }
 
-// Requests is how many requests the record stands for.
-func (r *Record) Requests() uint64 { return 1 + r.Suppressed + r.Lost }
+// Requests is how many requests the record stands for. What is more than a uint64 holds
+// counts as the largest one.
+func (r *Record) Requests() uint64 {
+	n := uint64(1)
+	for _, more := range [...]uint64{r.Suppressed, r.Lost} {
+		n += min(more, math.MaxUint64-n)
+	}
+	return n
+}
 
 // Message is what a log line about the record says: one of a few constants.
 func (r *Record) Message() string {
@@ -231,37 +217,36 @@ const (
 )
 
 // Attrs appends the record's attributes to dst, without time, level and message, in a
-// fixed order. Every value is a string, a boolean, a number or a slice of strings.
+// fixed order. Every value is a string, a boolean, a number or a slice of strings. Texts
+// go through [Shown]; of the contributors no more than [MaxRejected] are listed and of the
+// tokens no more than [MaxTokens], so that a record has a bounded size in any form.
 func (r *Record) Attrs(dst []slog.Attr) []slog.Attr {
 	label := ""
 	if r.Judged {
 		label = r.Class.String()
 	}
 	dst = append(dst,
-		slog.String(KeyMethod, Text(r.Method)), slog.String(KeyTarget, Text(r.Target)),
+		slog.String(KeyMethod, Shown(r.Method)), slog.String(KeyTarget, Shown(r.Target)),
 		slog.String(KeyVerdict, r.Verdict.String()), slog.String(KeyMode, r.Mode.Or(policydecl.Enforce).String()),
-		slog.String(KeyReason, string(r.Reason)), slog.String(KeyLabel, label))
+		slog.String(KeyReason, Shown(string(r.Reason))), slog.String(KeyLabel, label))
 	if r.Registered {
 		dst = append(dst, slog.Bool(KeyRegistered, true))
 	}
 	text := func(key, value string) {
 		if value != "" {
-			dst = append(dst, slog.String(key, Text(value)))
+			dst = append(dst, slog.String(key, Shown(value)))
 		}
 	}
 	text(KeyFlowOrigin, r.FlowOrigin)
-	if r.Verdict == Refused {
-		rejected := make([]string, 0, len(r.Rejected))
-		for _, c := range r.Rejected {
-			rejected = append(rejected, c.String())
-		}
+	if r.Verdict.String() == verdictNames[Refused] {
+		rejected, more := r.rejected()
 		dst = append(dst, slog.Any(KeyRejected, rejected))
-		if r.More > 0 {
-			dst = append(dst, slog.Int(KeyMore, r.More))
+		if more > 0 {
+			dst = append(dst, slog.Int(KeyMore, more))
 		}
 	}
 	if r.Policy != "" {
-		dst = append(dst, slog.Any(KeyAcceptFrom, r.AcceptFrom))
+		dst = append(dst, slog.Any(KeyAcceptFrom, shownTokens(r.AcceptFrom)))
 	}
 	text(KeyPolicy, r.Policy)
 	text(KeySettings, r.Settings)
@@ -283,6 +268,17 @@ func (r *Record) Attrs(dst []slog.Attr) []slog.Attr {
 	return dst
 }
 
+// rejected is the list of contributors as it is shown, and how many there are besides.
+func (r *Record) rejected() (list []string, more int) {
+	shown := r.Rejected[:min(len(r.Rejected), MaxRejected)]
+	list = make([]string, 0, len(shown))
+	for _, c := range shown {
+		list = append(list, c.String())
+	}
+	more, cut := max(r.More, 0), len(r.Rejected)-len(shown)
+	return list, more + min(cut, math.MaxInt-more)
+}
+
 // LogValue makes a record a group of its attributes wherever slog prints one.
 func (r Record) LogValue() slog.Value { return slog.GroupValue(r.Attrs(nil)...) }
 
@@ -294,7 +290,7 @@ func (r Record) String() string {
 		b.WriteByte(' ')
 		b.WriteString(a.Key)
 		b.WriteByte('=')
-		b.WriteString(a.Value.String())
+		b.WriteString(strings.ReplaceAll(a.Value.String(), "µ", "u")) // of a duration
 	}
 	return b.String()
 }

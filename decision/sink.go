@@ -11,6 +11,9 @@ import "context"
 // when the queue is full, are counted in [Record.Lost] of the next one. A sink must not
 // change the record or what its slices hold, and may keep it.
 //
+// A sink may make requests of the gated server, which have records of their own, but it
+// cannot wait for the gate to be done with sinks: it would wait for itself.
+//
 // A sink that several gates share is called from several goroutines.
 type Sink interface {
 	Record(ctx context.Context, r Record) error
