@@ -1,0 +1,38 @@
+package near_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/flowgate-mcp/flowgate/internal/near"
+)
+
+func TestName(t *testing.T) {
+	known := []string{"export_records", "search_records", "delete_record", "x", strings.Repeat("a", 200)}
+	for name, want := range map[string]string{
+		"export_record":           "export_records",
+		"ExportRecords":           "export_records",
+		"exprot_records":          "export_records",
+		"delete-records":          "delete_record",
+		"seach.records":           "search_records",
+		"X":                       "x",
+		"y":                       "",
+		"":                        "",
+		"summarise":               "",
+		strings.Repeat("a", 200):  "",
+		strings.Repeat("é", 5000): "",
+	} {
+		if got := near.Name(name, known); got != want {
+			t.Errorf("%.40q: %q, want %q", name, got, want)
+		}
+	}
+	if got := near.Name("b", []string{"ab", "ac"}); got != "" {
+		t.Errorf("half of it differs: %q", got)
+	}
+	if got := near.Name("abcd", []string{"abce", "abca"}); got != "abca" {
+		t.Errorf("of two that are equally near: %q", got)
+	}
+	if got := near.Name("x", nil); got != "" {
+		t.Errorf("nothing is known: %q", got)
+	}
+}
