@@ -16,6 +16,9 @@
 //	(cd node && npm ci)
 //	go test -count=1 -tags interop ./...
 //
+// The page of flowgate report is opened in Chromium, which comes from Debian (apt-get
+// install chromium fonts-dejavu-core).
+//
 // This is a module of its own so that no SDK becomes a dependency of flowgate. The
 // servers are built with the main module's go.mod and run as processes. So go test does
 // not notice that they have changed, and -count=1 keeps it from repeating what it said

@@ -1,6 +1,6 @@
 // Flowgate checks flow policies: what a file or a running MCP server in any language
-// declares, why a policy accepts or refuses a label, and whether labels arrive at a
-// server and are enforced there.
+// declares, why a policy accepts or refuses a label, whether labels arrive at a server
+// and are enforced there, and what enforcing would stop that runs today.
 //
 //	flowgate validate FILE|-
 //	flowgate validate -url URL
@@ -8,15 +8,22 @@
 //	flowgate explain -policy POLICY -label LABEL [-self URI]
 //	flowgate probe -url URL -tool NAME [-run]
 //	flowgate probe -tool NAME [-run] -stdio -- COMMAND ARGS...
+//	flowgate report [-since TIME] [-until TIME] [-html FILE] FILE...|-
 //	flowgate help [COMMAND]
 //	flowgate version
 //
-// The first three take -h, and -json for machines. The exit status is 0 if all is well,
+// The first four take -h, and -json for machines. The exit status is 0 if all is well,
 // 1 if there is something to mend, and 2 if the question could not be answered: wrong flags,
 // a file that cannot be read, a server that cannot be reached or does not answer, output
 // that cannot be written. A file
 // cannot be read either if it is empty, is not JSON or does not show what it is, such as
 // {"hello":1}; what is recognised is judged, so that what is wrong with it is a 1.
+//
+// A file whose name ends in .yaml or .yml is recognised by that: it holds overrides of a
+// server, and not to be YAML is a finding. Other files and standard input hold overrides if
+// the text has the member flowgate. The server may still refuse a file without findings,
+// because it alone knows what its code says; the notes name what could loosen that, and
+// warn of members that begin with dangerously.
 //
 // go run turns every failure into status 1. For scripts:
 //
@@ -46,10 +53,10 @@
 //
 // where pointer is a JSON Pointer (RFC 6901) from the root of the declaration, or else of
 // the file or of the answer to the request that where names; rule is one of docs/rules.md,
-// or JSON, MCP or JSON Schema 2020-12; and reason is one of flowerrors.Reason. value is
+// or JSON, YAML, MCP or JSON Schema 2020-12; and reason is one of flowerrors.Reason. value is
 // cut after 256 bytes.
 //
-// validate:
+// validate, where a finding in a file of overrides has a member line besides, counted from 1:
 //
 //	{"command", "file"?, "kind"?, "target"?, "server"?, "entries", "findings", "more"?, "summary", "notes"?, "error"?}
 //	target:  {"url"} or {"command": [...]}
@@ -60,7 +67,7 @@
 // kind of an entry is tool, resource, template or prompt, and name is its URI or template
 // where it goes by one. kind of a file is one of these or, for a list, the member that
 // holds it (tools, resources, resourceTemplates, prompts), or policy, label, violation,
-// initialize or capability. source is own, server (its default) or draft (the draft's default).
+// initialize, capability or overrides. source is own, server (its default) or draft (the draft's default).
 // findings beside entries are about no entry, and more counts those that were left out. own
 // counts policies of source own. error is there with exit status 2, when a server was lost
 // half-way.
@@ -89,4 +96,29 @@
 // tool-error, error or http; saw, of a stranger that was refused, is whole, states, nothing,
 // other, unclear or hidden. times is how often a request was sent if more than once, and mixed
 // is true if it was not always answered alike.
+//
+// report:
+//
+//	{"command", "answer", "text", "because", "period", "lines", "requests", "rows", "contributors", "hosts", "faults",
+//	 "settings", "policies", "notes"}
+//	period:      {"since"?, "until"?, "first"?, "last"?}
+//	lines:       {"records", "outside", "undated", "others", "malformed", "unfinished"}
+//	requests:    {"all", "wouldStop", "stopped", "accepted", "unjudged", "off", "suppressed", "lost"}
+//	row:         {"outcome", "server", "method", "target", "registered", "host", "reason", "assurance"?, "principal", TALLY}
+//	contributor: {"assurance", "principal", "wouldStop", "stopped", "alone", TALLY}
+//	host:        {"name", "wouldStop", "stopped", "labelled", "incomplete", "malformed", "absent", "notRead",
+//	 "declared", "undeclared", "unknown", TALLY}
+//	fault:       {"server", "reason", "detail"?, TALLY}
+//	digest:      {"server", "digest", "acceptFrom"?, "overlaps"?, TALLY}, in settings and policies
+//	TALLY:       "requests", "records", "suppressed", "first"?, "last"?
+//
+// answer is breaks, nothing, or uncertain where no request is known that would be stopped and
+// not all is known; the status is 0 for nothing alone. A server, method, target, host, reason,
+// principal or digest is null for all those that are not told apart, because there are too
+// many. requests counts those that sampling left out, suppressed of them, which are alike to
+// their record; those that were lost are of any kind and are counted nowhere else. outcome is
+// would-stop, stopped, accepted, unjudged or off. Rows add up to all; contributors do not,
+// since a request can have several: a row names the least assured. registered is false where
+// the target is the peer's word. overlaps marks settings that were in force while others of
+// that server were. since and until are what was asked for, first and last what there is.
 package main

@@ -22,9 +22,10 @@ const (
 	kindViolation = "violation"
 	kindServer    = "initialize" // the result of initialize or server/discover
 	kindFlow      = "capability" // capabilities.flow, or the capabilities around it
+	kindOverrides = "overrides"  // of a server, see validateOverrides
 )
 
-const kindNames = "tool, resource, template, prompt, policy, label or violation"
+const kindNames = "tool, resource, template, prompt, policy, label, violation or overrides"
 
 // document is what a file holds.
 type document struct {

@@ -61,8 +61,9 @@ type app struct {
 	stdout, stderr io.Writer
 	out            *output // what stdout is while a command runs
 	colour         bool
-	nonce          func() string // makes a probe's principal recognisable
-	grace          time.Duration // see peer.Config
+	nonce          func() string    // makes a probe's principal recognisable
+	grace          time.Duration    // see peer.Config
+	now            func() time.Time // what report reckons from; nil is the clock
 }
 
 const usage = `Usage: flowgate COMMAND [FLAGS]
@@ -71,6 +72,7 @@ Commands:
   validate  check what a file or a running MCP server declares
   explain   say why a flow policy accepts or refuses an origin label
   probe     find out whether labels arrive at a server and are enforced
+  report    say what enforcing would stop, from the records that gates have written
 
 flowgate COMMAND -h, or flowgate help COMMAND, shows the flags of a command, and
 flowgate version which version this is.
@@ -114,6 +116,8 @@ func (a *app) command(ctx context.Context, args []string) int {
 		command = a.explain
 	case "probe":
 		command = a.probe
+	case "report":
+		command = a.report
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(a.stdout, usage)
 		return statusOK
@@ -121,7 +125,7 @@ func (a *app) command(ctx context.Context, args []string) int {
 		fmt.Fprintln(a.stdout, versionLine())
 		return statusOK
 	default:
-		fmt.Fprintf(a.stderr, "flowgate: there is no command %s; use validate, explain, probe, help or version\n", quoted(name, 40))
+		fmt.Fprintf(a.stderr, "flowgate: there is no command %s; use validate, explain, probe, report, help or version\n", quoted(name, 40))
 		return statusMisuse
 	}
 	status, err := command(ctx, args)

@@ -16,7 +16,7 @@ import (
 )
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"validate", "explain", "probe"} {
+	for _, command := range []string{"validate", "explain", "probe", "report"} {
 		r := flowgate(t, command, "-h")
 		r.wants(t, 0)
 		r.golden(t, "help-"+command)
@@ -81,7 +81,7 @@ func TestMisuse(t *testing.T) {
 		{"explain -policy [user,]", `token 2 of "[user,]" is empty`},
 		{`explain -policy {"tools":[]}`, "-policy: this is a list; give one declaration of it"},
 		{`explain -policy {"jsonrpc":"2.0","id":1,"method":"x"}`, "-policy: cannot tell what this is"},
-		{"help nonsense", `there is no command "nonsense"; use validate, explain, probe, help or version`},
+		{"help nonsense", `there is no command "nonsense"; use validate, explain, probe, report, help or version`},
 		{"explain -policy self -self nowhere", `"nowhere"`},
 		{"explain -policy user x", `unexpected argument "x"`},
 		{"explain -policy @/nonexistent/p", "cannot read /nonexistent/p"},

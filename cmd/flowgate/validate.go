@@ -26,6 +26,10 @@ violation (an error object or its data). What is around it is taken off: a JSON-
 response, {"flowPolicy":...}, a request or its _meta around a label. What it is
 shows by its members; -kind says so where it does not.
 
+A FILE can hold overrides of a server too, in JSON with the member flowgate, or in
+YAML. What depends on the server, such as whether it has the tools that are named
+and whether something loosens what its code says, only the server can judge.
+
 Of a running server, in any language, everything is listed and checked: what it
 announces, its tools, resources, templates and prompts.
 
@@ -37,17 +41,25 @@ Flags:
 
 // validateJSON is what validate -json prints.
 type validateJSON struct {
-	Command  string        `json:"command"`          // validate
-	File     string        `json:"file,omitempty"`   // - for standard input
-	Kind     string        `json:"kind,omitempty"`   // of a file: tool, tools, policy, label, ...
-	Target   *targetJSON   `json:"target,omitempty"` // of a server
-	Server   *serverJSON   `json:"server,omitempty"`
-	Entries  []entryJSON   `json:"entries"`
-	Findings []findingJSON `json:"findings"`       // those about no entry
-	More     int           `json:"more,omitempty"` // findings about no entry left out
-	Summary  summaryJSON   `json:"summary"`
-	Notes    []string      `json:"notes,omitempty"` // for people; the wording may change
-	Error    string        `json:"error,omitempty"` // why the run ended early
+	Command  string       `json:"command"`          // validate
+	File     string       `json:"file,omitempty"`   // - for standard input
+	Kind     string       `json:"kind,omitempty"`   // of a file: tool, tools, policy, label, ...
+	Target   *targetJSON  `json:"target,omitempty"` // of a server
+	Server   *serverJSON  `json:"server,omitempty"`
+	Entries  []entryJSON  `json:"entries"`
+	Findings []placedJSON `json:"findings"`       // those about no entry
+	More     int          `json:"more,omitempty"` // findings about no entry left out
+	Summary  summaryJSON  `json:"summary"`
+	Notes    []string     `json:"notes,omitempty"` // for people; the wording may change
+	Error    string       `json:"error,omitempty"` // why the run ended early
+
+	lines []int // of the findings, in a file of overrides
+}
+
+// placedJSON is a finding and, in a file of overrides, its line.
+type placedJSON struct {
+	findingJSON
+	Line int `json:"line,omitempty"` // counted from 1
 }
 
 // entryJSON is one declaration.
@@ -81,7 +93,7 @@ func (a *app) validate(ctx context.Context, args []string) (int, error) {
 	}
 	_, declaration := inspect.KindOf(*kind)
 	switch {
-	case *kind != "" && !declaration && !slices.Contains([]string{kindPolicy, kindLabel, kindViolation}, *kind):
+	case *kind != "" && !declaration && !slices.Contains([]string{kindPolicy, kindLabel, kindViolation, kindOverrides}, *kind):
 		return statusMisuse, a.misuse(fs, "-kind: %s is none of %s", quoted(*kind, 40), kindNames)
 	case at.given() && *kind != "":
 		return statusMisuse, a.misuse(fs, "-kind is for a file: a server's answers are known")
@@ -101,6 +113,9 @@ func (a *app) validateFile(ctx context.Context, name, kind string, asJSON bool) 
 	raw, err := a.read(ctx, name)
 	if err != nil {
 		return a.fail(asJSON, "validate", err)
+	}
+	if holdsOverrides(name, raw, kind) {
+		return a.validateOverrides(name, raw, asJSON)
 	}
 	d, err := recognise(raw, kind)
 	if err != nil {
@@ -172,7 +187,7 @@ func (a *app) validateServer(ctx context.Context, at *target, asJSON bool) (int,
 
 // validated prints a report for machines.
 func (a *app) validated(r *inspect.Report, out validateJSON) (int, error) {
-	out.Command, out.Entries, out.Findings = "validate", []entryJSON{}, []findingJSON{}
+	out.Command, out.Entries, out.Findings = "validate", []entryJSON{}, []placedJSON{}
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		out.Entries = append(out.Entries, entryJSON{
@@ -180,8 +195,12 @@ func (a *app) validated(r *inspect.Report, out validateJSON) (int, error) {
 			Policy: policyOf(e.Policy, e.Source.String()), Findings: faultsJSON(e.Faults), More: e.More,
 		})
 	}
-	for _, f := range r.Other {
-		out.Findings = append(out.Findings, toJSON(f.Where, f.Fault))
+	for i, f := range r.Other {
+		placed := placedJSON{findingJSON: toJSON(f.Where, f.Fault)}
+		if i < len(out.lines) {
+			placed.Line = out.lines[i]
+		}
+		out.Findings = append(out.Findings, placed)
 	}
 	out.More = r.More
 	out.Summary = summaryJSON{len(r.Entries), own(r), r.Count()}

@@ -50,6 +50,18 @@ func TestValidateFiles(t *testing.T) {
 	}
 }
 
+func TestValidateYAMLFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%v, %d files", err, len(files))
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		flowgate(t, "validate", file).golden(t, "file-"+name+"-yaml")
+		flowgate(t, "validate", "-json", file).golden(t, "file-"+name+"-yaml-json")
+	}
+}
+
 func TestRecognition(t *testing.T) {
 	const key = `"io.modelcontextprotocol/flowPolicyViolation"`
 	for _, tt := range []struct {

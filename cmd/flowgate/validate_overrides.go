@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
+	"github.com/flowgate-mcp/flowgate/overrides"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// memberVersion is the member that shows that an object is overrides.
+const memberVersion = "flowgate"
+
+// yamlVersion finds the same member at the root of a text in YAML.
+var yamlVersion = regexp.MustCompile(`(?m)^(?:--- +)?["']?` + memberVersion + `["']?[ \t]*:`)
+
+// holdsOverrides reports whether a file is one of overrides: by its kind where that is
+// given, by its name, or by its text.
+func holdsOverrides(name string, raw []byte, kind string) bool {
+	if kind != "" {
+		return kind == kindOverrides
+	}
+	if overrides.IsYAML(name, []byte("{")) { // by its name
+		return true
+	}
+	if obj, err := rawjson.ReadObject(raw); err == nil {
+		return obj.Has(memberVersion)
+	}
+	return overrides.IsYAML(name, raw) && yamlVersion.Match(raw)
+}
+
+// validateOverrides reports what is wrong with a file of overrides.
+func (a *app) validateOverrides(name string, raw []byte, asJSON bool) (int, error) {
+	err := error(nil)
+	switch {
+	case len(bytes.TrimSpace(raw)) == 0:
+		err = errors.New("it is empty")
+	case !overrides.IsYAML(name, raw):
+		err = readable(raw)
+	}
+	if err != nil {
+		return a.fail(asJSON, "validate", fmt.Errorf("cannot read %s: %w", shown(name), err))
+	}
+	o, faults := overrides.Validate(name, raw)
+	out := validateJSON{File: name, Kind: kindOverrides}
+	r := &inspect.Report{}
+	for _, f := range faults {
+		r.Other = append(r.Other, inspect.Finding{Fault: f.Fault})
+		out.lines = append(out.lines, f.Line)
+	}
+	warnings, notes := warningsOf(&o), notesOn(&o)
+	if asJSON {
+		for _, w := range warnings {
+			out.Notes = append(out.Notes, "WARNING: "+w)
+		}
+		out.Notes = append(out.Notes, notes...)
+		return a.validated(r, out)
+	}
+	fmt.Fprintf(a.stdout, "file    %s\nholds   %s\n\n", clean(name, 200), out.Kind)
+	for _, w := range warnings {
+		fmt.Fprintf(a.stdout, "%s %s.\n\n", a.paint(red, "WARNING:"), w)
+	}
+	for _, note := range notes {
+		fmt.Fprintf(a.stdout, "Note: %s.\n\n", note)
+	}
+	return a.showReport(r)
+}
+
+// warningsOf says what the switches of overrides give away.
+func warningsOf(o *overrides.Overrides) []string {
+	var out []string
+	if o.DangerouslyLoosen {
+		out = append(out, "dangerouslyLoosen is on: what this file says takes the place of what the server's code says, also where the code refuses what this lets through")
+	}
+	if o.DangerouslyReportUndeclared {
+		out = append(out, "dangerouslyReportUndeclared is on: requests of hosts that say they never label are let through and only recorded")
+	}
+	return out
+}
+
+// notesOn says what the file alone cannot show.
+func notesOn(o *overrides.Overrides) []string {
+	could := loosening(o)
+	if len(could) == 0 {
+		return nil
+	}
+	const most = 20
+	list := strings.Join(could[:min(len(could), most)], ", ")
+	if n := len(could) - most; n > 0 {
+		list += fmt.Sprintf(" and %d more", n)
+	}
+	then := "it refuses the file if one of them does"
+	if o.DangerouslyLoosen {
+		then = "with dangerouslyLoosen it takes them all"
+	}
+	return []string{"these could loosen what the server's code says, which the server judges when it starts or is given the file; " + then + ": " + list}
+}
+
+// loosening names what could let through something that a server refuses. What accepts
+// nothing or enforces cannot.
+func loosening(o *overrides.Overrides) []string {
+	var could []string
+	consider := func(path string, p policydecl.Policy, m policydecl.Mode) {
+		if len(p.Tokens()) > 0 {
+			could = append(could, strings.TrimPrefix(path+".acceptFrom", "."))
+		}
+		if m.LooserThan(policydecl.Enforce) {
+			could = append(could, strings.TrimPrefix(path+".mode", ".")+" ("+m.String()+")")
+		}
+	}
+	consider("default", o.Default, policydecl.ModeUnset)
+	consider("", policydecl.Policy{}, o.Mode)
+	for _, t := range o.Targets {
+		consider(t.Kind.String()+"["+quoted(t.Name, 60)+"]", t.Policy, t.Mode)
+	}
+	if o.DangerouslyReportUndeclared {
+		could = append(could, "dangerouslyReportUndeclared")
+	}
+	return could
+}
