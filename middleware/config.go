@@ -8,33 +8,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/tracing"
 
+	"github.com/flowgate-mcp/flowgate/decision"
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/overrides"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
-
-// Mode says what the gate does with a request that the policy refuses (M1): [Enforce]
-// or [DangerouslyOff].
-type Mode uint8
-
-const (
-	// Enforce refuses it. It is the zero value.
-	Enforce Mode = iota
-	// DangerouslyOff switches the gate off: nothing is judged, nothing is
-	// refused, every message passes as if flowgate were not there. Policies
-	// are still validated at start-up and still published in _meta.
-	DangerouslyOff
-)
-
-// String returns the mode's name as operators write it.
-func (m Mode) String() string {
-	switch m {
-	case Enforce:
-		return "enforce"
-	case DangerouslyOff:
-		return "off"
-	}
-	return "Mode(" + strconv.Itoa(int(m)) + ")"
-}
 
 // Config says how a server is gated. URI is required; the zero value of every
 // other field is a safe choice.
@@ -52,8 +30,24 @@ type Config struct {
 	// the draft's default: self, user, host and verified.
 	Default policydecl.Policy
 
-	// Mode is Enforce unless somebody says otherwise.
+	// Mode is the mode of the server (M1): Enforce unless somebody says otherwise.
 	Mode Mode
+
+	// Modes gives single targets a mode of their own. The server must have the tools and
+	// prompts that are named here when New is called.
+	Modes []TargetMode
+
+	// DangerouslyReportUndeclared judges requests in mode DangerouslyReport, where that
+	// would be Enforce, if their peer has stated its capabilities and flow.origin is none
+	// of them: it never labels, so Enforce would refuse all it sends to a strict policy.
+	// What a peer states is its own choice, so while this is set a host that wants past the
+	// policy only has to keep quiet about labels. A peer of which nothing is known is
+	// judged as ever.
+	DangerouslyReportUndeclared bool
+
+	// Overrides is what the operator says about all of this, as overrides.Load reads it
+	// from a file. [Gate.Apply] changes it while the gate serves.
+	Overrides overrides.Overrides
 
 	// Detail says how much of a refusal the peer sees (X4). The default is all
 	// of it; it goes to the host, which must keep it from its model (H7).
@@ -81,22 +75,50 @@ type Config struct {
 	// server.WithMetaPropagator belongs here instead.
 	MetaPropagator tracing.MetaPropagator
 
-	// Logger receives refusals at level Info, and at level Error faults of the
-	// gate itself and refusals because a matcher failed. It is slog.Default() when nil.
-	// A refusal says how its label was read and whether the peer has declared that it
-	// labels its requests; see "What is reported" in the package documentation. Names
-	// that a peer sent are escaped (M3); arguments and results are never logged.
+	// Logger receives the decision record of every gated request (M2), with the attributes
+	// of package decision: at level Error if the gate is not in order or a matcher failed,
+	// at Info if the gate objects, in whatever mode, and at Debug otherwise. Faults of the gate and
+	// changes of the overrides go there as well. It is slog.Default() when nil. What a
+	// peer sent is escaped (M3); arguments and results are never logged.
+	//
+	// A request waits for its log line: a handler that blocks holds it up, and one that ends
+	// its goroutine (runtime.Goexit) leaves it unanswered and not run. One that panics
+	// changes no verdict.
 	Logger *slog.Logger
+
+	// Sinks receive the same records, accepted requests included, each in its own
+	// goroutine. See "What is recorded" in the package documentation for what a sink that
+	// fails or blocks does.
+	Sinks []decision.Sink
+
+	// SampleAbove bounds how many alike records a second go to Logger and Sinks: those of
+	// one method, verdict, mode, reason, label class and registered target. Of what is
+	// above it, one more record goes out at the end of the second, which says in Suppressed
+	// for how many others it stands. Zero records every request.
+	SampleAbove int
 }
 
 // check reports every mistake that does not need the declarations.
 func (c *Config) check() error {
 	var errs []error
-	if c.Mode > DangerouslyOff {
+	if !c.Mode.Known() {
 		errs = append(errs, &flowerrors.ConfigError{
 			Path: "mode", Value: c.Mode.String(), Reason: flowerrors.ReasonType,
 			Detail: "no such mode", Hint: "use Enforce",
 		})
+	}
+	if c.SampleAbove < 0 {
+		errs = append(errs, &flowerrors.ConfigError{
+			Path: "sampleAbove", Value: strconv.Itoa(c.SampleAbove), Reason: flowerrors.ReasonLimit,
+			Detail: "it would record nothing", Hint: "use 0 to record every request",
+		})
+	}
+	for i, sink := range c.Sinks {
+		if sink == nil {
+			errs = append(errs, &flowerrors.ConfigError{
+				Path: "sinks[" + strconv.Itoa(i) + "]", Reason: flowerrors.ReasonMissing, Detail: "it is nil", Hint: "leave it out",
+			})
+		}
 	}
 	if c.Detail > flowerrors.DetailKeyOnly {
 		errs = append(errs, &flowerrors.ConfigError{

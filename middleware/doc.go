@@ -81,13 +81,70 @@
 // [Govern] is no part of a declaration and is not published. A server that is served
 // past its gate publishes only what is in _meta.
 //
-// # What is reported
+// # Modes
 //
-// A refusal is logged when it takes effect (M2): what was asked for, whom the policy
-// does not accept, what it would accept, and two things about the label that say where
-// to look. label is how it was read: ok, incomplete, malformed or absent. flow.origin is
-// whether the peer has declared the client capability flow.origin, with which a host
-// says that it labels its requests:
+// A mode says what becomes of a request that the policy refuses (M1): [Enforce] refuses it,
+// [DangerouslyReport] lets it run untouched and records the refusal that there would have
+// been, [DangerouslyOff] judges nothing. [Config].Mode is that of the server, and
+// [Config].Modes gives single tools, prompts, resources, templates and prefixes one of
+// their own. In mode report nothing at all is stopped: not a message with two readings, and
+// not a request that a gate which is out of order cannot judge. A server that stops nothing
+// says "policy":false (D2).
+//
+// A message that can be read in two ways has no target for certain, so the mode of the
+// server counts for it; and so it does for a URI that cannot be read.
+//
+// # Overrides
+//
+// An operator may know better than the code what a server should accept. [Config].Overrides
+// and [Gate.Apply] take what package overrides reads from a file. They tighten: a policy of
+// the overrides has to accept besides the one that the code gives the target, a default
+// of the overrides stands where the code's would, and what would let through more
+// than the code does is a mistake, unless the overrides say DangerouslyLoosen. Then a
+// policy takes the place of the code's.
+//
+// Of two words about one thing the narrower counts, and of two equally narrow ones the
+// operator's:
+//
+//  1. the mode of the target in the overrides,
+//  2. the mode of the target in [Config].Modes, or that of the server in the overrides
+//     if it is stricter,
+//  3. the mode of the server in the overrides,
+//  4. [Config].Mode.
+//
+// What is in force is one value that is swapped whole, and a request is judged by one
+// from its first seam to its last; only what is declared while a read is on its way
+// counts for that read as well. Lists show the policies of the overrides in place of the
+// code's.
+//
+// # What is recorded
+//
+// Every gated request has exactly one decision record (M2), as has every message that the
+// door turns away: package decision says what is in it. It goes to [Config].Logger and to
+// each of [Config].Sinks before a handler runs, when a refusal takes effect, or, for a
+// request that the server itself turns away, when that is answered. The verdict is
+// accepted, refused, invalid, fault, or unjudged for what the server turned away first and
+// for mode off.
+//
+// A request waits for its log line, so a handler of log/slog that blocks holds up the
+// request, and on stdio, where the last of its answers may be behind it, the connection. Each sink has a
+// queue and a goroutine of its own: a request waits for a sink no longer than 50 ms, and
+// not at all for one that has made others wait and has not caught up. When 4096 records
+// wait for a sink, further ones are lost to it; the next one that it gets says how many, in Lost, and
+// the log says that it happens. An error or a panic of a sink is logged, at most once a
+// second. None of that changes a verdict, another sink or the log. [Gate.Flush] waits for
+// sinks at the end.
+//
+// With [Config].SampleAbove records that are too many of one kind are counted in place of
+// being delivered. The requests that all records stand for always add up to those that there were.
+//
+// On a transport that is not served through the gate two things are less exact: a
+// request that mcp-go turns away before it has a context has no record, and in mode
+// report the record does not say what only the door can see.
+//
+// Two things about the label say where to look if it is refused. label is how it was read:
+// ok, incomplete, malformed or absent. flow.origin is whether the peer has declared the
+// client capability flow.origin, with which a host says that it labels its requests:
 //
 //   - undeclared: it has not, so this host never labels.
 //   - declared: it has; if label is absent, something on the way has dropped it.
@@ -97,8 +154,8 @@
 // and earlier the last initialize of the session that succeeded does, and it is known
 // for as long as mcp-go keeps the session. It is unknown where there are no sessions,
 // where another replica has had the initialize, and on a transport that is not served
-// through the gate. No verdict depends on it: a label and its absence are judged alike
-// whatever the peer has declared.
+// through the gate. No verdict depends on it, unless [Config].DangerouslyReportUndeclared
+// is set: a label and its absence are judged alike whatever the peer has declared.
 //
 // # How it is built
 //
@@ -153,7 +210,8 @@
 // wrapped one refuses them.
 //
 // Resumable streams (server.WithEventStore) are refused at construction: what they
-// store does not pass the way out.
+// store does not pass the way out. They are allowed while the gate is off, which [Gate.Apply]
+// cannot change then.
 //
 // A handler that calls another handler directly, as a Go function, makes no
 // request; the gate does not see it. One that calls server.MCPServer.HandleMessage

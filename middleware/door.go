@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/flowgate-mcp/flowgate/decision"
 	"github.com/flowgate-mcp/flowgate/internal/wire"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
@@ -23,49 +25,153 @@ import (
 //
 // It runs after the author's own initialisation hooks. What it returns becomes
 // an invalid-request error.
-func (g *Gate) door(ctx context.Context, _ any, message any) (err error) {
+func (g *Gate) door(ctx context.Context, id any, message any) (err error) {
 	if server.ServerFromContext(ctx) != g.server {
 		return nil // another server that shares these hooks
 	}
+	v := visit{gate: g, ctx: ctx, id: id, began: g.tick(), now: g.now()}
+	v.mode = v.now.server
 	defer func() {
 		if p := recover(); p != nil {
-			g.logFault(ctx, about{}, fmt.Errorf("the door panicked: %v", p))
-			err = errBroken
+			err = v.object(decision.Fault, decision.ReasonPanic, fmt.Errorf("the door panicked: %v", p))
 		}
+		v.leave()
 	}()
 	raw, ok := message.(json.RawMessage)
 	if !ok {
-		g.logFault(ctx, about{}, fmt.Errorf("mcp-go handed the door a %T", message))
-		return errBroken
+		return v.object(decision.Fault, decision.ReasonSeams, fmt.Errorf("mcp-go handed the door a %T", message))
 	}
-	req, err := wire.ReadRequest(raw)
-	if err != nil {
-		return err // its id is as doubtful as the rest, so its entry stays unseen
+	v.req, v.err = wire.ReadRequest(raw)
+	v.enter()
+	return v.judge()
+}
+
+// visit is one message at the door.
+type visit struct {
+	gate  *Gate
+	ctx   context.Context
+	now   *state
+	mode  Mode // of the request, as far as the door knows
+	id    any  // as mcp-go has decoded it
+	began time.Time
+	req   wire.Request
+	err   error // why the message cannot be read
+	entry *entry
+}
+
+// enter finds the entry of the message and notes what the way out has to know.
+func (v *visit) enter() {
+	g := v.gate
+	if v.err == nil || v.mode != Enforce {
+		// The id of a message that is refused as ambiguous is as doubtful as the rest, so
+		// its entry stays unseen.
+		v.entry = g.openEntry(v.ctx, &v.req)
 	}
-	e := g.openEntry(ctx, &req)
-	if e == nil {
-		e = new(entry) // nobody reads it
-	}
-	defer e.see()
-	if !gated(req.Method) {
-		if mcp.MCPMethod(req.Method) == mcp.MethodInitialize {
-			e.declares = originInText(req.Capabilities)
+	e := v.own()
+	e.ctx, e.now = v.ctx, v.now
+	if !gated(v.req.Method) {
+		e.publishes = publishes(mcp.MCPMethod(v.req.Method)) && v.now.publishes()
+		if mcp.MCPMethod(v.req.Method) == mcp.MethodInitialize {
+			e.declares = originInText(v.req.Capabilities)
 		}
+	} else {
+		e.gated = true
+		if v.err == nil {
+			v.mode = v.requestMode()
+		}
+	}
+	e.mode = v.mode
+}
+
+// own returns the entry of the message, or one that nobody reads.
+func (v *visit) own() *entry {
+	if v.entry == nil {
+		v.entry = &entry{ctx: v.ctx, now: v.now}
+	}
+	return v.entry
+}
+
+// leave hands the entry over to the seams and the way out.
+func (v *visit) leave() {
+	e := v.own()
+	if !v.began.IsZero() {
+		e.took += time.Since(v.began)
+	}
+	e.see()
+}
+
+// requestMode is the mode of the request as a whole.
+func (v *visit) requestMode() Mode {
+	return v.now.effective(v.now.requestMode(mcp.MCPMethod(v.req.Method), v.req.Name), v.peer)
+}
+
+// peer returns what is known of the peer.
+func (v *visit) peer() peerOrigin { return v.gate.peerAtDoor(v.ctx, &v.req) }
+
+// judge looks for what the door alone can see, and decides on the two methods that no
+// later seam covers.
+func (v *visit) judge() error {
+	switch {
+	case v.err != nil:
+		return v.object(decision.Invalid, decision.ReasonAmbiguous, v.err)
+	case !v.entry.gated:
+		return nil
+	case v.req.IDKind != wire.IDString && v.req.IDKind != wire.IDNumber:
+		return v.object(decision.Invalid, decision.ReasonID, errBadID)
+	case !v.req.Meta:
+		return v.object(decision.Invalid, decision.ReasonMeta, errBadMeta)
+	case !v.gate.hooksIntact():
+		return v.object(decision.Fault, decision.ReasonSeams, errHooks)
+	}
+	return v.judgeSubscription()
+}
+
+var (
+	errBadID   = errors.New("the id of a request must be a string or a number")
+	errBadMeta = errors.New("params._meta must be an object")
+)
+
+// object records that the door has something against the message. It returns the error
+// for mcp-go, or nil if the mode lets the message pass all the same; then the record is
+// made further in, if the message is one that has a record.
+func (v *visit) object(what decision.Verdict, reason decision.Reason, why error) error {
+	if v.mode == DangerouslyOff {
 		return nil
 	}
-	e.gated = true
-	if req.IDKind != wire.IDString && req.IDKind != wire.IDNumber {
-		return errors.New("the id of a request must be a string or a number")
+	f := finding{verdict: what, mode: v.mode, reason: reason, detail: why.Error()}
+	e := v.own()
+	e.finding = &f
+	stopped := f.inForce()
+	if stopped == accepted {
+		return nil
 	}
-	if !req.Meta {
-		return errors.New("params._meta must be an object")
+	if e.concluded.CompareAndSwap(false, true) {
+		v.gate.tell(v.ctx, v.now, f, v.details(nil))
 	}
-	if !g.hooksIntact() {
-		g.logFault(ctx, aboutRequest(&req), errHooks)
-		e.faulty = true
-		return errBroken
+	switch {
+	case stopped == broken:
+		e.verdict, why = broken, errBroken
+	case reason == decision.ReasonTooMany:
+		e.verdict = invalid // mcp-go would call it another kind of error
 	}
-	return g.doorVerdict(ctx, &req, e)
+	return why
+}
+
+// details is what the record of a message says that the door stops.
+func (v *visit) details(label *policydecl.Label) details {
+	d := details{about: aboutRequest(&v.req), rawID: v.req.ID, id: v.id, label: label}
+	if !v.began.IsZero() {
+		d.took = time.Since(v.began)
+	}
+	if v.err != nil {
+		return d // what it says of the peer has two readings as well
+	}
+	d.origin = v.peer
+	var meta mcp.Meta
+	if json.Unmarshal(v.req.MetaObject, &meta) == nil {
+		d.meta = &meta
+	}
+	return d
 }
 
 // maxListen is how many different URIs one subscriptions/listen may name. Each is
@@ -73,70 +179,73 @@ func (g *Gate) door(ctx context.Context, _ any, message any) (err error) {
 // server busy.
 const maxListen = 256
 
-// doorVerdict decides on the two methods that no later seam covers.
-func (g *Gate) doorVerdict(ctx context.Context, req *wire.Request, e *entry) error {
+// judgeSubscription decides on the two methods that no later seam covers.
+func (v *visit) judgeSubscription() error {
 	var uris []string
-	switch mcp.MCPMethod(req.Method) {
+	e := v.entry
+	switch mcp.MCPMethod(v.req.Method) {
 	case mcp.MethodResourcesSubscribe:
 		e.doorOnly = true
-		if req.URI == "" {
+		if v.req.URI == "" {
 			return nil // mcp-go asks for the uri itself
 		}
-		uris = []string{req.URI}
+		uris = []string{v.req.URI}
 	case mcp.MethodSubscriptionsListen:
 		e.doorOnly = true
-		slices.Sort(req.Subscriptions)
-		uris = slices.Compact(req.Subscriptions) // none listed: not gated
+		slices.Sort(v.req.Subscriptions)
+		uris = slices.Compact(v.req.Subscriptions)
+		if len(uris) == 0 {
+			e.concluded.Store(true) // none listed: not gated
+		}
+	default:
+		return nil
 	}
-	var err error
-	if len(uris) > 0 {
-		err = g.judgeAtDoor(ctx, req, uris, e)
+	if err := v.judgeURIs(uris); err != nil {
+		return err
 	}
-	if err == nil && e.linger != nil && mcp.MCPMethod(req.Method) == mcp.MethodSubscriptionsListen {
+	if e.linger != nil && mcp.MCPMethod(v.req.Method) == mcp.MethodSubscriptionsListen {
 		e.linger()
-	}
-	return err
-}
-
-// judgeAtDoor decides on the URIs of a subscription: all must be accepted.
-func (g *Gate) judgeAtDoor(ctx context.Context, req *wire.Request, uris []string, e *entry) error {
-	if len(uris) > maxListen {
-		return e.reject("Invalid params: notifications: more than " + strconv.Itoa(maxListen) + " different resource subscriptions")
-	}
-	label := g.decodeLabel(req.Label)
-	set := g.set()
-	var policies []policydecl.Policy
-	for _, uri := range uris {
-		at := about{mcp.MCPMethod(req.Method), uri}
-		var err error
-		policies, err = g.resourcePolicies(ctx, set, policies[:0], uri)
-		if unreadable := (*uriError)(nil); errors.As(err, &unreadable) {
-			g.logInvalid(ctx, at, err)
-			return e.reject(unreadable.Error())
-		} else if err != nil {
-			g.logFault(ctx, at, err)
-			e.faulty = true
-			return errBroken
-		}
-		d := set.Decide(ctx, &label, policies...)
-		if policydecl.Restrict(true, d) {
-			continue
-		}
-		if ctx.Err() != nil {
-			return e.reject(errCancelled.Error())
-		}
-		g.logRefusal(ctx, at, label.Class(), g.peerAtDoor(ctx, req), d)
-		e.refusal = d.Violation()
-		return errRefused
 	}
 	return nil
 }
 
-// reject notes what about a request cannot be judged, and returns the error for
-// mcp-go.
-func (e *entry) reject(problem string) error {
-	e.problem = problem
-	return seamError(problem)
+// judgeURIs decides on the URIs of a subscription: all must be accepted. It asks as any
+// later seam does, with a record that lives no longer than this.
+func (v *visit) judgeURIs(uris []string) error {
+	if len(uris) > maxListen {
+		return v.object(decision.Invalid, decision.ReasonTooMany,
+			seamError("Invalid params: notifications: more than "+strconv.Itoa(maxListen)+" different resource subscriptions"))
+	}
+	e := v.entry
+	at := &record{Context: v.ctx, gate: v.gate, now: v.now, label: v.gate.decodeLabel(v.req.Label), method: mcp.MCPMethod(v.req.Method)}
+	if v.now.undeclared {
+		at.origin = v.peer()
+	}
+	e.label = &at.label
+	for _, uri := range uris {
+		at.target = uri
+		v.gate.judgeURI(v.ctx, at, uri)
+		if at.state() != accepted {
+			break
+		}
+	}
+	e.finding = at.found
+	if at.verdict <= accepted {
+		return nil
+	}
+	e.verdict = at.verdict
+	if e.concluded.CompareAndSwap(false, true) {
+		d := v.details(&at.label)
+		d.about.target = at.target
+		v.gate.tell(v.ctx, v.now, *at.found, d)
+	}
+	switch at.verdict {
+	case refused:
+		return errRefused
+	case invalid:
+		return seamError(at.problem)
+	}
+	return errBroken
 }
 
 // decodeLabel reads a label's JSON text as mcp-go would, so that a subscription is
@@ -183,9 +292,6 @@ func (g *Gate) errorObject(o outcome) []byte {
 		return o.violation.AppendError(nil, g.code, g.detail)
 	case reject:
 		return plainError(mcp.INVALID_PARAMS, o.problem)
-	}
-	if !o.logged {
-		g.logFault(context.Background(), about{}, errUnseen)
 	}
 	return plainError(mcp.INTERNAL_ERROR, string(errBroken))
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/wire"
+	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
 // edge is a wrapped transport: it keeps the entries of the requests that came by
@@ -44,16 +46,24 @@ func (g *Gate) edgeOf(ctx context.Context) edge {
 // entry is one request at the edge of the server: what the way out knows when
 // the answer comes by. The door fills it before anything else can run.
 type entry struct {
-	rawID    []byte // JSON text of the id, as sent
-	about    about
-	gated    bool                  // section 5 says that it is gated
-	doorOnly bool                  // subscribe and listen: the door decides, no seam follows
-	refusal  *flowerrors.Violation // the door itself refused it
-	problem  string                // the door found something that cannot be judged
-	faulty   bool                  // the door found the gate not in order
-	declares peerOrigin            // what an initialize says of the peer
-	seen     atomic.Bool           // the door saw it; the fields above are set before
-	rec      atomic.Pointer[record]
+	rawID     []byte // JSON text of the id, as sent
+	about     about
+	ctx       context.Context // of the door
+	now       *state          // in force then
+	mode      Mode            // of the request, as far as the door knows
+	gated     bool            // section 5 says that it is gated
+	publishes bool            // its result may have to be added to
+	doorOnly  bool            // subscribe and listen: the door decides, no seam follows
+	finding   *finding        // what the door has found
+	verdict   verdict         // of the door, if that stops the request
+	declares  peerOrigin      // what an initialize says of the peer
+	took      time.Duration
+	meta      *mcp.Meta         // of the request, if somebody had to read it
+	label     *policydecl.Label // of the request, likewise
+	seen      atomic.Bool       // the door saw it; the fields above are set before
+	concluded atomic.Bool       // the operator has its record
+	standIn   bool              // the door has not seen it, and may not
+	rec       atomic.Pointer[record]
 
 	// For a streamEdge, which guards them.
 	opened  bool   // the door has asked for it
@@ -80,37 +90,49 @@ type outcome struct {
 	fate      fate
 	violation *flowerrors.Violation // of refuse
 	problem   string                // of reject
-	logged    bool                  // of fail: the operator knows why
-	rec       *record               // of a refusal that a seam or nobody has applied
 	publish   mcp.MCPMethod         // of pass: whose result has to be added to, or ""
+	entry     *entry                // whose answer it is
 }
 
 // outcome applies the one rule of the way out (G3): refused and any result, or any
 // error after a seam of ours has spoken, is the refusal; any other error is the
 // server's own; a result of a request that the door never saw, or that no seam
-// judged, does not leave.
-func (e *entry) outcome(kind wire.Kind) outcome {
+// judged, does not leave, unless the mode lets it (M1). server is the mode of the server
+// for a request that the door never saw.
+func (e *entry) outcome(kind wire.Kind, server Mode) outcome {
+	o := e.decide(kind, server)
+	o.entry = e
+	return o
+}
+
+func (e *entry) decide(kind wire.Kind, server Mode) outcome {
 	var held outcome
-	switch kind {
-	case wire.Other:
+	mode := server
+	if e.seen.Load() {
+		mode = e.mode
+	}
+	switch {
+	case kind == wire.Other:
 		return held
-	case wire.Result:
+	case kind == wire.Result && mode.Or(Enforce) == Enforce:
 		held.fate = fail
 	}
 	switch {
 	case !e.seen.Load():
 		return held
 	case !e.gated:
-		if kind == wire.Result && publishes(e.about.method) {
+		if kind == wire.Result && e.publishes {
 			return outcome{publish: e.about.method}
 		}
 		return outcome{}
-	case e.faulty:
-		return outcome{fate: fail, logged: true}
-	case e.refusal != nil:
-		return outcome{fate: refuse, violation: e.refusal}
-	case e.problem != "":
-		return outcome{fate: reject, problem: e.problem}
+	}
+	switch e.verdict {
+	case broken:
+		return outcome{fate: fail}
+	case refused:
+		return outcome{fate: refuse, violation: e.finding.decision.Violation()}
+	case invalid:
+		return outcome{fate: reject, problem: e.finding.detail}
 	}
 	r := e.rec.Load()
 	switch {
@@ -122,23 +144,52 @@ func (e *entry) outcome(kind wire.Kind) outcome {
 	return r.outcome(kind, held)
 }
 
+// conclude sees to it that the request of an answer which leaves has its record.
+func (o outcome) conclude(g *Gate) {
+	switch {
+	case o.entry == nil:
+	case o.fate == fail && !o.entry.seen.Load():
+		g.fault(context.Background(), o.entry.about, errUnseen)
+	default:
+		o.entry.conclude(g, o.fate)
+	}
+}
+
 // singleEdge is a transport that carries one request, so one answer: a POST, or a
 // call inside the process. More entries than one come only from an author's code
 // that makes requests of its own before the door has seen the one that came in;
 // then all of them have to be accepted, because nothing tells them apart for sure.
 type singleEdge struct {
+	gate *Gate
+
 	mu    sync.Mutex
 	first entry
 	used  bool
 	more  []*entry
 
 	greeted peerOrigin // by an initialize that has succeeded, whose session is not registered yet
+
+	version string // of the protocol, by the header of a POST; set once
+}
+
+// statedVersion returns the protocol version that the request's HTTP header states. It is
+// what a record says where nothing else is known: at the door of a replica that has not had
+// the session's initialize.
+func (g *Gate) statedVersion(ctx context.Context) string {
+	if s, ok := g.edgeOf(ctx).(*singleEdge); ok {
+		return s.version
+	}
+	return ""
 }
 
 func (s *singleEdge) open(rawID []byte, about about) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := &s.first
+	if e.standIn && bytes.Equal(e.rawID, rawID) {
+		e.standIn, e.about = false, about
+		return e
+	}
 	if s.used {
 		e = &entry{}
 		s.more = append(s.more, e)
@@ -191,9 +242,10 @@ func unbound(group []*entry, about about) *entry {
 func (s *singleEdge) answer(resp wire.Response) (o outcome, rawID []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o, rawID = s.first.outcome(resp.Kind), s.first.rawID
+	mode := s.gate.now().server
+	o, rawID = s.first.outcome(resp.Kind, mode), s.first.rawID
 	for _, e := range s.more {
-		if next := e.outcome(resp.Kind); next.fate > o.fate {
+		if next := e.outcome(resp.Kind, mode); next.fate > o.fate {
 			o = next
 		}
 		rawID = e.rawID
@@ -218,10 +270,14 @@ func (s *singleEdge) greeting() peerOrigin {
 	return s.greeted
 }
 
-// report tells the operator of a refusal that only the way out has put into effect.
-func (o outcome) report() {
-	if o.rec != nil {
-		o.rec.report()
+// conclude sees to it that every request of the transport has its record when it is done
+// with.
+func (s *singleEdge) conclude() {
+	s.mu.Lock()
+	all := append([]*entry{&s.first}, s.more...)
+	s.mu.Unlock()
+	for _, e := range all {
+		e.conclude(s.gate, pass)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -22,10 +23,9 @@ import (
 // no server: its methods return an error, or something that only ever answers with
 // one.
 type Gate struct {
-	server *server.MCPServer
-	reg    *registry
-	mode   Mode
-	log    *slog.Logger
+	server   *server.MCPServer
+	reg      *registry
+	recorder *recorder
 
 	code   int
 	detail flowerrors.Detail
@@ -77,46 +77,61 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 			Hint:   "set it in Config.MetaPropagator instead of server.WithMetaPropagator",
 		}
 	}
-	errs := append([]error{cfg.check(), err}, r.faults...)
-	r.base = policydecl.Config{URI: cfg.URI, Default: cfg.Default, Matchers: maps.Clone(cfg.Matchers), MatcherBudget: cfg.MatcherBudget}
+	errs := append([]error{cfg.check(), err, g.learn()}, r.faults...)
+	errs = append(errs, g.configure(&cfg))
 	r.adopt(s)
-	set, err := r.compile(r.targets(true))
+	all := r.base
+	all.Targets = r.targets(true)
+	set, err := policydecl.Compile(all)
 	errs = append(errs, err, r.checkDeclarations(s, set))
+	if set != nil {
+		err = g.checkOverrides(set, cfg.Overrides)
+	} else {
+		err = cfg.Overrides.Check() // what they loosen depends on the code
+	}
+	errs = append(errs, flowerrors.Under("overrides", err))
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("flowgate: %w", err)
 	}
-	if g.off() {
-		if cfg.MetaPropagator != nil {
-			server.WithMetaPropagator(cfg.MetaPropagator)(s)
-		}
-	} else {
-		if err := selfTest(); err != nil {
-			return nil, err
-		}
-		if err := g.install(cfg.MetaPropagator); err != nil {
-			return nil, err
-		}
+	st, err := r.compile(cfg.Overrides.Clone())
+	if err != nil {
+		return nil, fmt.Errorf("flowgate: %w", flowerrors.Under("overrides", err))
 	}
-	if err := r.recompile(); err != nil {
+	if err := selfTest(); err != nil {
+		return nil, err
+	}
+	r.now.Store(st)
+	if err := g.install(cfg.MetaPropagator); err != nil {
+		r.now.Store(nil)
 		return nil, err
 	}
 	r.gate = g
-	if g.off() {
-		r.off.Store(true)
-	} else {
-		r.live.Store(g)
-	}
+	r.live.Store(g)
 	return g, nil
+}
+
+// configure takes over what the code says about that which overrides can change. The
+// caller holds g.reg.mu.
+func (g *Gate) configure(cfg *Config) error {
+	r := g.reg
+	r.base = policydecl.Config{URI: cfg.URI, Default: cfg.Default, Matchers: maps.Clone(cfg.Matchers), MatcherBudget: cfg.MatcherBudget}
+	if cfg.URI == "" {
+		r.base.URI = cfg.Overrides.URI // the code leaves it to the operator
+	}
+	r.mode, r.undeclared = cfg.Mode.Or(Enforce), cfg.DangerouslyReportUndeclared
+	r.codeDigest = policydecl.DigestOf(strings.Join([]string{
+		r.base.URI, cfg.Default.Digest(), describeModes(cfg.Mode, cfg.DangerouslyReportUndeclared, cfg.Modes),
+	}, " "))
+	var err error
+	r.modes, err = g.codeModes(cfg.Modes)
+	return err
 }
 
 // newGate fills in the defaults. The gate is not installed yet.
 func newGate(s *server.MCPServer, cfg *Config) *Gate {
 	g := &Gate{
-		server: s, reg: registryOf(s), mode: cfg.Mode, log: cfg.Logger,
+		server: s, reg: registryOf(s), recorder: newRecorder(cmp.Or(cfg.Logger, slog.Default()), cfg.Sinks, cfg.SampleAbove),
 		code: cmp.Or(cfg.Code, flowerrors.DefaultCode), detail: cfg.Detail, limits: cfg.Limits,
-	}
-	if g.log == nil {
-		g.log = slog.Default()
 	}
 	g.codes = g.hookCodes()
 	return g
@@ -203,9 +218,6 @@ func (r *registry) checkDeclarations(s *server.MCPServer, set *policydecl.Set) e
 	}
 	return errors.Join(errs...)
 }
-
-// off reports that the gate lets everything pass.
-func (g *Gate) off() bool { return g.mode == DangerouslyOff }
 
 // errZeroGate is what a Gate says that New did not make.
 var errZeroGate = &flowerrors.ConfigError{

@@ -30,9 +30,6 @@ func (g *Gate) InProcess(opts ...transport.InProcessOption) transport.Interface 
 		return noServer{}
 	}
 	inner := transport.NewInProcessTransportWithOptions(g.server, opts...)
-	if g.off() {
-		return inner
-	}
 	return &inProcess{Interface: inner, gate: g}
 }
 
@@ -43,14 +40,19 @@ type inProcess struct {
 
 // SendRequest sends one request and applies the way out's rule to its answer.
 func (t *inProcess) SendRequest(ctx context.Context, request transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	edge := &singleEdge{}
+	edge := &singleEdge{gate: t.gate}
+	defer edge.conclude() // also if a handler panics
 	if !t.gate.hooksIntact() {
 		msg, err := json.Marshal(request)
 		if err != nil {
 			return nil, err
 		}
-		if _, refused := t.gate.standIn(ctx, msg, edge); refused {
-			return t.gate.inProcessError(request.ID, outcome{fate: fail, logged: true})
+		answer, passed := t.gate.standIn(ctx, msg)
+		if answer != nil {
+			return t.gate.inProcessError(request.ID, outcome{fate: fail})
+		}
+		if id, err := json.Marshal(request.ID); err == nil {
+			passed.mark(edge.open(id, about{}))
 		}
 	}
 	resp, err := t.Interface.SendRequest(t.gate.withEdge(ctx, edge), request)
@@ -63,7 +65,7 @@ func (t *inProcess) SendRequest(ctx context.Context, request transport.JSONRPCRe
 	}
 	o, _ := edge.answer(wire.Response{Kind: kind})
 	if o.fate != pass {
-		o.report()
+		o.conclude(t.gate)
 		return t.gate.inProcessError(request.ID, o)
 	}
 	if o.publish != "" {

@@ -125,6 +125,20 @@ func namesWithPolicy(s *server.MCPServer, field, decl string) ([]string, error) 
 	return names, nil
 }
 
+// keysOf returns the keys of a map of s. Nobody else can reach s yet.
+func keysOf(s *server.MCPServer, field string) ([]string, error) {
+	m := reflect.ValueOf(s).Elem().FieldByName(field)
+	if !m.IsValid() || m.Kind() != reflect.Map || m.Type().Key().Kind() != reflect.String {
+		return nil, unknownVersion(field)
+	}
+	names := make([]string, 0, m.Len())
+	for _, key := range m.MapKeys() {
+		names = append(names, key.String())
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // hasEventStore reports whether h answers on resumable streams.
 func hasEventStore(h *server.StreamableHTTPServer) (bool, error) {
 	f := reflect.ValueOf(h).Elem().FieldByName(fieldEventStore)
@@ -155,10 +169,12 @@ func (g *Gate) installHooks() {
 		subscribe: len(h.OnBeforeSubscribe), listen: len(h.OnBeforeSubscriptionsListen),
 	}
 	// The first, so that no hook of the author's delays or stops them. No verdict
-	// depends on the last two, so hooksIntact does not ask for them.
+	// depends on any but the first, so hooksIntact does not ask for them.
 	h.OnRegisterSession = slices.Insert(h.OnRegisterSession, 0, server.OnRegisterSessionHookFunc(g.joinSession))
 	h.OnUnregisterSession = slices.Insert(h.OnUnregisterSession, 0, server.OnUnregisterSessionHookFunc(g.leaveSession))
 	h.OnAfterInitialize = slices.Insert(h.OnAfterInitialize, 0, server.OnAfterInitializeFunc(g.afterInitialize))
+	h.OnSuccess = slices.Insert(h.OnSuccess, 0, server.OnSuccessHookFunc(g.afterSuccess))
+	h.OnError = slices.Insert(h.OnError, 0, server.OnErrorHookFunc(g.afterError))
 	h.AddOnRequestInitialization(g.door)
 	h.AddBeforeCallTool(g.beforeCallTool)
 	h.AddBeforeReadResource(g.beforeReadResource)
@@ -166,6 +182,8 @@ func (g *Gate) installHooks() {
 	h.AddBeforeComplete(g.beforeComplete)
 	h.AddBeforeSubscribe(g.beforeSubscribe)
 	h.AddBeforeSubscriptionsListen(g.beforeListen)
+	h.AddAfterListTools(g.afterListTools)
+	h.AddAfterListPrompts(g.afterListPrompts)
 	h.AddAfterListResources(g.afterListResources)
 	h.AddAfterListResourceTemplates(g.afterListTemplates)
 }

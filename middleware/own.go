@@ -18,7 +18,7 @@ type own struct {
 	reg    *registry
 	policy policydecl.Policy
 	method mcp.MCPMethod
-	name   string // of a tool; "" for resources, which are found by many URIs
+	key    key // what declares it
 }
 
 // check judges the request that ctx belongs to, if it is one for this handler. A
@@ -32,10 +32,14 @@ func (o *own) check(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	if a := r.about(); a.method != o.method || o.name != "" && a.target != o.name {
-		return nil
+	if a := r.about(); a.method != o.method || !byURI(o.key.kind) && a.target != o.key.name {
+		return nil // what is found by URI has many names
 	}
-	if r.judge(o.policy) == accepted {
+	p := o.policy
+	if over, has := r.now.policies[o.key]; has && r.now.over.DangerouslyLoosen {
+		p = over
+	}
+	if r.judge(governing{p, r.now.mode(o.key), o.key}) == accepted {
 		return nil
 	}
 	return r.apply()
@@ -45,7 +49,7 @@ func (o *own) check(ctx context.Context) error {
 // whose gate could not be built: forgetting the one line must not open what was
 // declared.
 func (o *own) ungated(ctx context.Context) error {
-	if o.reg.off.Load() || server.ServerFromContext(ctx) == nil {
+	if server.ServerFromContext(ctx) == nil {
 		return nil
 	}
 	slog.ErrorContext(ctx, "flowgate: request refused: this server declares flow policies but is not gated; serve it through middleware.New")
@@ -110,26 +114,26 @@ func wrapTool(reg *registry, name string, p policydecl.Policy, next server.ToolH
 	if p.IsZero() || next == nil {
 		return next
 	}
-	return (&ownTool{own{reg, p, mcp.MethodToolsCall, name}, next}).handle
+	return (&ownTool{own{reg, p, mcp.MethodToolsCall, key{policydecl.Tool, name}}, next}).handle
 }
 
 func wrapTaskTool(reg *registry, name string, p policydecl.Policy, next server.TaskToolHandlerFunc) server.TaskToolHandlerFunc {
 	if p.IsZero() || next == nil {
 		return next
 	}
-	return (&ownTaskTool{own{reg, p, mcp.MethodToolsCall, name}, next}).handle
+	return (&ownTaskTool{own{reg, p, mcp.MethodToolsCall, key{policydecl.Tool, name}}, next}).handle
 }
 
-func wrapResource(reg *registry, p policydecl.Policy, next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
+func wrapResource(reg *registry, kind policydecl.TargetKind, name string, p policydecl.Policy, next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
 	if p.IsZero() || next == nil {
 		return next
 	}
-	return (&ownResource{own{reg, p, mcp.MethodResourcesRead, ""}, next}).handle
+	return (&ownResource{own{reg, p, mcp.MethodResourcesRead, key{kind, name}}, next}).handle
 }
 
 func wrapPrompt(reg *registry, name string, p policydecl.Policy, next server.PromptHandlerFunc) server.PromptHandlerFunc {
 	if p.IsZero() || next == nil {
 		return next
 	}
-	return (&ownPrompt{own{reg, p, mcp.MethodPromptsGet, name}, next}).handle
+	return (&ownPrompt{own{reg, p, mcp.MethodPromptsGet, key{policydecl.Prompt, name}}, next}).handle
 }

@@ -1,9 +1,13 @@
 package middleware
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
+	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/flowgate-mcp/flowgate/internal/wire"
 	"github.com/flowgate-mcp/flowgate/policydecl"
@@ -43,11 +47,47 @@ func (g *Gate) publish(method mcp.MCPMethod, msg []byte, to ...string) []byte {
 	return wire.SpliceCapability(msg, policydecl.CapabilityMember, policydecl.ExtensionKey, g.capability(), append(to, "capabilities")...)
 }
 
-// capability is what the server says of itself (D2).
+// capability is what the server says of itself (D2). One that refuses nothing, because it
+// only reports, says so.
 func (g *Gate) capability() []byte {
-	def, err := json.Marshal(g.set().Default())
+	st := g.now()
+	def, err := json.Marshal(st.set.Default())
 	if err != nil {
 		def = []byte(`{"acceptFrom":[]}`)
 	}
-	return append(append([]byte(`{"policy":true,"default":`), def...), '}')
+	b := append([]byte(`{"policy":`), strconv.FormatBool(st.enforces())...)
+	return append(append(append(b, `,"default":`...), def...), '}')
+}
+
+// What overrides say about a declaration is published as if its author had said it (D4):
+// in its _meta, from where it gets beside the other members like any other policy.
+
+func (g *Gate) afterListTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
+	publishOverrides(ctx, g, policydecl.Tool, &result.Tools, func(t *mcp.Tool) (string, **mcp.Meta) { return t.Name, &t.Meta })
+}
+
+func (g *Gate) afterListPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, result *mcp.ListPromptsResult) {
+	publishOverrides(ctx, g, policydecl.Prompt, &result.Prompts, func(p *mcp.Prompt) (string, **mcp.Meta) { return p.Name, &p.Meta })
+}
+
+// publishOverrides puts the policies of the overrides into listed declarations. These
+// share memory with the server's own, so what changes is copied.
+func publishOverrides[D any](ctx context.Context, g *Gate, kind policydecl.TargetKind, list *[]D, parts func(*D) (string, **mcp.Meta)) {
+	st := g.now()
+	if len(st.policies) == 0 || server.ServerFromContext(ctx) != g.server {
+		return
+	}
+	copied := false
+	for i := range *list {
+		name, _ := parts(&(*list)[i])
+		p, ok := st.policies[key{kind, name}]
+		if !ok {
+			continue
+		}
+		if !copied {
+			*list, copied = slices.Clone(*list), true
+		}
+		_, meta := parts(&(*list)[i])
+		*meta = withMeta(*meta, p)
+	}
 }

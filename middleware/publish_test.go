@@ -21,7 +21,7 @@ import (
 // object, and a policy is the last member of its declaration.
 var (
 	addedPolicy     = regexp.MustCompile(`,"flowPolicy":(\{[^{}]*\})\}`)
-	addedCapability = regexp.MustCompile(`,"flow":(\{"policy":true,"default":\{[^{}]*\}\}),"extensions":\{"io\.modelcontextprotocol/flow":(\{[^{}]*\{[^{}]*\}\})\}\}`)
+	addedCapability = regexp.MustCompile(`,"flow":(\{"policy":(?:true|false),"default":\{[^{}]*\}\}),"extensions":\{"io\.modelcontextprotocol/flow":(\{[^{}]*\{[^{}]*\}\})\}\}`)
 	policyMirror    = regexp.MustCompile(`"io\.modelcontextprotocol/flowPolicy":(\{[^{}]*\})`)
 	capabilities    = regexp.MustCompile(`"result":\{.*"capabilities":\{`)
 )

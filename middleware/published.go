@@ -28,10 +28,12 @@ func (g *Gate) afterListResources(ctx context.Context, _ any, _ *mcp.ListResourc
 	for i := range result.Resources {
 		r := &result.Resources[i]
 		if _, session := own[r.URI]; !session {
+			g.reg.known.Store(key{policydecl.Resource, r.URI}, true)
 			found = g.unknown(ctx, found, policydecl.Resource, r.URI, r.Meta)
 		}
 	}
 	g.adopt(ctx, found)
+	publishOverrides(ctx, g, policydecl.Resource, &result.Resources, func(r *mcp.Resource) (string, **mcp.Meta) { return r.URI, &r.Meta })
 }
 
 func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, result *mcp.ListResourceTemplatesResult) {
@@ -54,6 +56,10 @@ func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourc
 		}
 	}
 	g.adopt(ctx, found)
+	publishOverrides(ctx, g, policydecl.Template, &result.ResourceTemplates, func(t *mcp.ResourceTemplate) (string, **mcp.Meta) {
+		raw, _ := rawTemplate(*t)
+		return raw, &t.Meta
+	})
 }
 
 // unknown appends a listed declaration whose policy is not in force yet.
@@ -94,5 +100,5 @@ func (g *Gate) adopt(ctx context.Context, found []listed) {
 // cannot stop the server any more. It is told once.
 func (g *Gate) unfit(ctx context.Context, d listed, err error) {
 	g.reg.unfit.Store(d.target, d.tokens())
-	g.logFault(ctx, about{target: d.name}, err)
+	g.fault(ctx, about{}, err)
 }

@@ -1,14 +1,18 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
+	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mark3labs/mcp-go/tracing"
 
+	"github.com/flowgate-mcp/flowgate/decision"
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/wire"
 	"github.com/flowgate-mcp/flowgate/policydecl"
@@ -33,25 +37,34 @@ const (
 type record struct {
 	context.Context
 	gate   *Gate
-	edge   edge // the transport the request came by, nil when that is not wrapped
-	nested bool // made by a handler of another request, so its answer stays inside
+	now    *state // by which the request is judged
+	edge   edge   // the transport the request came by, nil when that is not wrapped
+	nested bool   // made by a handler of another request, so its answer stays inside
 
 	label  policydecl.Label // of the message; not written again
 	origin peerOrigin       // that the message itself states, in the protocol that has it do so; not written again
 
 	mu        sync.Mutex
+	inner     context.Context // of the Before hook; nil before it
+	version   string          // of the protocol, by the HTTP header of the request
+	id        any
+	rawID     []byte // of id as sent, where the transport is wrapped
 	method    mcp.MCPMethod
 	target    string
+	known     bool // target is the server's own word
 	task      bool // mcp-go will see `task` when it routes the call
 	verdict   verdict
 	applied   bool // a seam has refused because of the verdict
 	violation *flowerrors.Violation
 	problem   string // what is invalid
-	refusal   policydecl.Decision
-	reported  bool // the operator knows of the refusal
 
-	judgedBy atomic.Pointer[policydecl.Set] // that has judged the URI last
-	discreet bool                           // the refusal shows no policy; set before the verdict
+	found     *finding // the weightiest so far
+	concluded bool     // the operator has its record
+	bound     bool     // an entry leads to it, so the way out concludes it at the latest
+	took      time.Duration
+
+	judgedBy atomic.Pointer[state] // that has judged the URI last
+	discreet bool                  // the refusal shows no policy; set before the verdict
 }
 
 // recordKey finds a gate's own record in a context.
@@ -87,7 +100,8 @@ func (p propagator) InjectMeta(ctx context.Context, meta *mcp.Meta) *mcp.Meta {
 
 // ExtractMeta gives the request its record.
 func (p propagator) ExtractMeta(ctx context.Context, meta *mcp.Meta) context.Context {
-	r := &record{gate: p.gate, edge: p.gate.edgeOf(ctx)}
+	began := p.gate.tick()
+	r := &record{gate: p.gate, now: p.gate.now(), edge: p.gate.edgeOf(ctx)}
 	if outer := p.gate.recordOf(ctx); outer != nil {
 		r.nested = outer.edge == r.edge
 	}
@@ -100,6 +114,7 @@ func (p propagator) ExtractMeta(ctx context.Context, meta *mcp.Meta) context.Con
 			r.origin = originInMeta(meta)
 		}
 	}
+	r.spend(began)
 	r.Context = p.next.ExtractMeta(ctx, meta)
 	return r
 }
@@ -107,21 +122,39 @@ func (p propagator) ExtractMeta(ctx context.Context, meta *mcp.Meta) context.Con
 // bind ties the record to the request whose Before hook is running: it has one
 // request and no other. A second request under the same record means that mcp-go
 // did not ask for a new one, so neither may run.
-func (r *record) bind(id any, method mcp.MCPMethod, target string, task bool) {
+//
+// ctx is that of the hook, in which mcp-go's own span is open.
+func (r *record) bind(ctx context.Context, id any, header http.Header, method mcp.MCPMethod, target string, task bool) {
 	var e *entry
 	if r.edge != nil && !r.nested {
 		e = r.edge.find(id, about{method, target})
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.method != "" {
-		r.verdict = broken
+		r.mu.Unlock()
+		r.fail(decision.ReasonSeams, errTwice)
 		return
 	}
-	r.method, r.target, r.task = method, target, task
-	if e != nil {
-		e.rec.CompareAndSwap(nil, r)
+	r.inner, r.id, r.method, r.target, r.task = ctx, id, method, target, task
+	r.version = header.Get(mcp.HeaderProtocolVersion)
+	if e != nil && e.rec.CompareAndSwap(nil, r) {
+		r.rawID, r.bound = e.rawID, true
+		r.concluded = e.concluded.Load()
+		r.took += e.took
+	} else {
+		e = nil
 	}
+	r.mu.Unlock()
+	if e != nil && e.finding != nil {
+		r.note(*e.finding) // the door objects, and the mode let it pass
+	}
+}
+
+// confirm notes that the server has what the request is about.
+func (r *record) confirm() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known = true
 }
 
 // about returns what the request is about, as its Before hook has announced it.
@@ -129,6 +162,13 @@ func (r *record) about() about {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return about{r.method, r.target}
+}
+
+// ask says which of several things the request names is judged next.
+func (r *record) ask(target string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.target = target
 }
 
 func (r *record) wantsTask() bool {
@@ -143,89 +183,113 @@ func (r *record) dropTask() {
 	r.task = false
 }
 
-// judge decides on policies and keeps the stricter of the new and the earlier
-// verdict. It returns the verdict in force.
+// mode is the mode of the request as a whole, for what is not about one policy.
+func (r *record) mode() Mode { return r.modeUnder(r.now) }
+
+func (r *record) modeUnder(st *state) Mode {
+	a := r.about()
+	return st.effective(st.requestMode(a.method, a.target), r.peerOrigin)
+}
+
+// judge decides on policies, each in its mode, and keeps the weightiest finding of these
+// and the earlier ones. It returns the verdict in force.
 //
 // Matchers and loggers are the author's code, so they run without the record's
 // lock: what waits for them is this request alone.
-func (r *record) judge(policies ...policydecl.Policy) verdict {
-	if v := r.state(); v > accepted {
-		return v
+func (r *record) judge(all ...governing) verdict {
+	defer r.spend(r.gate.tick())
+	var buf [4]policydecl.Policy
+	for mode := Enforce; mode <= DangerouslyOff; mode++ {
+		if v := r.state(); v > accepted {
+			return v
+		}
+		policies, first := buf[:0], key{}
+		for _, g := range all {
+			if r.now.effective(g.mode, r.peerOrigin) != mode {
+				continue
+			}
+			if len(policies) == 0 {
+				first = g.target
+			}
+			policies = append(policies, g.policy)
+		}
+		switch {
+		case len(policies) == 0 && (len(all) > 0 || mode != Enforce):
+		case mode == DangerouslyOff:
+			r.note(finding{verdict: decision.Unjudged, mode: mode, target: first})
+		default:
+			r.decide(mode, first, all, policies)
+		}
 	}
+	return r.state()
+}
+
+// decide decides on policies of one mode.
+func (r *record) decide(mode Mode, first key, all []governing, policies []policydecl.Policy) {
 	ctx := r.Context
 	if r.wantsTask() {
 		ctx = context.WithoutCancel(ctx) // a task outlives its request
 	}
-	d := r.gate.set().Decide(ctx, &r.label, policies...)
+	d := r.now.set.Decide(ctx, &r.label, policies...)
+	f := finding{verdict: decision.Accepted, mode: mode, target: first, decision: d}
+	switch {
 	// The base answer is yes: this is the latest seam, so the server has said
 	// so; what it says later, the way out keeps (P9, G1).
-	if policydecl.Restrict(true, d) {
-		return r.settle(accepted, "")
+	case policydecl.Restrict(true, d):
+	case ctx.Err() != nil:
+		f.verdict, f.reason, f.detail = decision.Invalid, decision.ReasonCancelled, errCancelled.Error()
+	default:
+		f.verdict = decision.Refused
+		f.reason, f.detail = whyRefused(r.label.Class(), d)
+		for _, g := range all {
+			if g.policy == d.Policy() {
+				f.target = g.target
+				break
+			}
+		}
 	}
-	if ctx.Err() != nil {
-		return r.settle(invalid, errCancelled.Error())
-	}
-	violation := d.Violation()
-	if r.discreet {
-		violation = &flowerrors.Violation{}
-	}
-	return r.refuse(d, violation)
+	r.note(f)
 }
 
-// refuse settles a refusal and keeps what there is to report of it, if it is the
-// verdict in force.
-func (r *record) refuse(d policydecl.Decision, violation *flowerrors.Violation) verdict {
+// note keeps a finding if it weighs more than the one before, and puts it into force if
+// its mode is Enforce. It returns the verdict in force.
+func (r *record) note(f finding) verdict {
+	if f.mode == DangerouslyOff {
+		f = finding{verdict: decision.Unjudged, mode: f.mode, target: f.target, asked: f.asked}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.verdict < refused {
-		r.verdict, r.violation, r.refusal = refused, violation, d
+	f.asked = cmp.Or(f.asked, r.target)
+	if r.found == nil || f.weight() > r.found.weight() {
+		r.found = &f
 	}
-	return r.verdict
-}
-
-// report tells the operator of a refusal, once, when it takes effect: a request that
-// the server itself refuses has not been refused by flow policy (G1).
-func (r *record) report() {
-	r.mu.Lock()
-	due := r.verdict == refused && !r.reported
-	r.reported = r.reported || due
-	d := r.refusal
-	r.mu.Unlock()
-	if due {
-		r.gate.logRefusal(r.Context, r.about(), r.label.Class(), r.peerOrigin(), d)
+	v := f.inForce()
+	if v <= r.verdict {
+		return r.verdict
 	}
-}
-
-// settle takes over a verdict unless the one in force is stricter, and returns the
-// one in force then.
-func (r *record) settle(v verdict, problem string) verdict {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if v > r.verdict {
-		r.verdict, r.problem = v, problem
+	r.verdict, r.problem = v, f.detail
+	if v == refused {
+		r.violation = f.decision.Violation()
+		if r.discreet {
+			r.violation = &flowerrors.Violation{}
+		}
 	}
-	return r.verdict
+	return v
 }
 
 // fail marks the request as one that the gate cannot judge.
-func (r *record) fail(why error) {
-	if r.state() != broken {
-		r.gate.logFault(r.Context, r.about(), why)
-		r.settle(broken, "")
-	}
+func (r *record) fail(reason decision.Reason, why error) {
+	r.note(finding{verdict: decision.Fault, mode: r.mode(), reason: reason, detail: why.Error()})
 }
 
 // reject marks the request as one that names something which cannot be judged.
 func (r *record) reject(why error) {
-	if r.state() < invalid {
-		r.gate.logInvalid(r.Context, r.about(), why)
-		r.settle(invalid, why.Error())
-	}
+	r.note(finding{verdict: decision.Invalid, mode: r.mode(), reason: decision.ReasonURI, detail: why.Error()})
 }
 
 // apply notes that a seam refuses now, and returns the error for mcp-go.
 func (r *record) apply() error {
-	defer r.report()
+	defer r.conclude()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.applied = true
@@ -246,7 +310,8 @@ func (r *record) state() verdict {
 	return r.verdict
 }
 
-// outcome says what becomes of an answer of that kind.
+// outcome says what becomes of an answer of that kind. held is what becomes of one that
+// nobody has judged.
 func (r *record) outcome(kind wire.Kind, held outcome) outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -258,11 +323,11 @@ func (r *record) outcome(kind wire.Kind, held outcome) outcome {
 	}
 	switch r.verdict {
 	case refused:
-		return outcome{fate: refuse, violation: r.violation, rec: r}
+		return outcome{fate: refuse, violation: r.violation}
 	case invalid:
 		return outcome{fate: reject, problem: r.problem}
 	}
-	return outcome{fate: fail, logged: true}
+	return outcome{fate: fail}
 }
 
 // seamError is what a seam returns to mcp-go. On a wrapped transport the way

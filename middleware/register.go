@@ -49,7 +49,7 @@ func AddPrompt(s *server.MCPServer, prompt mcp.Prompt, policy policydecl.Policy,
 // them anew, so add many of them before.
 func AddResource(s *server.MCPServer, resource mcp.Resource, policy policydecl.Policy, handler server.ResourceHandlerFunc) error {
 	return register(s, target{policydecl.Resource, resource.URI, helper}, &resource, &resource.Meta, policy, handler != nil, func() {
-		s.AddResource(resource, wrapResource(registryOf(s), policy, handler))
+		s.AddResource(resource, wrapResource(registryOf(s), policydecl.Resource, resource.URI, policy, handler))
 	})
 }
 
@@ -65,7 +65,7 @@ func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, pol
 	}
 	return register(s, target{policydecl.Template, raw, helper}, &template, &template.Meta, policy, handler != nil, func() {
 		handler := server.ResourceHandlerFunc(handler)
-		s.AddResourceTemplate(template, server.ResourceTemplateHandlerFunc(wrapResource(registryOf(s), policy, handler)))
+		s.AddResourceTemplate(template, server.ResourceTemplateHandlerFunc(wrapResource(registryOf(s), policydecl.Template, raw, policy, handler)))
 	})
 }
 
@@ -88,6 +88,7 @@ func register(s *server.MCPServer, t target, declaration any, meta **mcp.Meta, p
 	if err != nil {
 		return reg.note(err)
 	}
+	reg.known.Store(key{t.kind, t.name}, true)
 	add()
 	return nil
 }
@@ -121,7 +122,7 @@ func AddSessionResource(s *server.MCPServer, sessionID string, resource mcp.Reso
 	if err := attachPolicy(reg, policydecl.Resource, resource.URI, &resource, &resource.Meta, policy); err != nil {
 		return err
 	}
-	return s.AddSessionResource(sessionID, resource, wrapResource(reg, policy, handler))
+	return s.AddSessionResource(sessionID, resource, wrapResource(reg, policydecl.Resource, resource.URI, policy, handler))
 }
 
 // AddSessionResourceTemplate registers a resource template for one session, with
@@ -135,7 +136,7 @@ func AddSessionResourceTemplate(s *server.MCPServer, sessionID string, template 
 	if err := attachPolicy(reg, policydecl.Template, raw, &template, &template.Meta, policy); err != nil {
 		return err
 	}
-	wrapped := wrapResource(reg, policy, server.ResourceHandlerFunc(handler))
+	wrapped := wrapResource(reg, policydecl.Template, raw, policy, server.ResourceHandlerFunc(handler))
 	return s.AddSessionResourceTemplate(sessionID, template, server.ResourceTemplateHandlerFunc(wrapped))
 }
 
@@ -192,14 +193,19 @@ func withPolicy(reg *registry, kind policydecl.TargetKind, name string, meta *mc
 	if err := checkPolicy(reg, kind, name, policy); err != nil || policy.IsZero() {
 		return meta, err
 	}
+	if meta != nil && meta.AdditionalFields[policydecl.PolicyKey] != nil {
+		return meta, &flowerrors.ConfigError{
+			Path: targetPath(kind, name), Reason: flowerrors.ReasonDuplicate,
+			Detail: "the declaration's _meta holds a policy already", Hint: "pass the policy in one place",
+		}
+	}
+	return withMeta(meta, policy), nil
+}
+
+// withMeta returns a copy of a _meta with the policy in it.
+func withMeta(meta *mcp.Meta, policy policydecl.Policy) *mcp.Meta {
 	out := &mcp.Meta{}
 	if meta != nil {
-		if meta.AdditionalFields[policydecl.PolicyKey] != nil {
-			return meta, &flowerrors.ConfigError{
-				Path: targetPath(kind, name), Reason: flowerrors.ReasonDuplicate,
-				Detail: "the declaration's _meta holds a policy already", Hint: "pass the policy in one place",
-			}
-		}
 		out.ProgressToken = meta.ProgressToken
 		out.AdditionalFields = maps.Clone(meta.AdditionalFields)
 	}
@@ -207,14 +213,14 @@ func withPolicy(reg *registry, kind policydecl.TargetKind, name string, meta *mc
 		out.AdditionalFields = make(map[string]any, 1)
 	}
 	out.AdditionalFields[policydecl.PolicyKey] = policy
-	return out, nil
+	return out
 }
 
 // checkPolicy reports the mistakes of a policy and of what it is to govern (P6).
 func checkPolicy(reg *registry, kind policydecl.TargetKind, name string, policy policydecl.Policy) error {
 	err := policy.Err()
-	if set := reg.compiled.Load(); err == nil && set != nil {
-		err = set.Check(policy) // the matchers of vendor tokens are known now
+	if st := reg.now.Load(); err == nil && st != nil {
+		err = st.set.Check(policy) // the matchers of vendor tokens are known now
 	}
 	if !policy.IsZero() {
 		err = errors.Join(err, checkTarget(kind, name))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/overrides"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -25,16 +27,23 @@ type registry struct {
 	byName sync.Map // target -> policydecl.Policy
 	unfit  sync.Map // target -> the tokens of a listed policy that cannot be adopted
 
+	known sync.Map // key -> true: what the server has or had, with a policy or without
+
 	mu     sync.Mutex
 	order  []target // resources, templates and prefixes, as declared
 	faults []error  // of helpers called before there was a gate
 	gate   *Gate
-	base   policydecl.Config // what Compile needs besides the targets
 
-	compiled atomic.Pointer[policydecl.Set] // nil until there is a gate
-	governed atomic.Pointer[policydecl.Set] // the same with what Govern has set alone
-	live     atomic.Pointer[Gate]           // a gate that enforces
-	off      atomic.Bool                    // a gate that was switched off
+	// What the code says about that which overrides can change; set by New.
+	base       policydecl.Config // without targets
+	mode       Mode              // of the server
+	modes      map[key]Mode      // of targets that have their own
+	undeclared bool
+	codeDigest string
+	resumable  bool // a transport was served that the gate covers only while it is off
+
+	now  atomic.Pointer[state] // in force; nil until there is a gate
+	live atomic.Pointer[Gate]  // the gate
 }
 
 // target is what a policy is about, and who said so.
@@ -230,32 +239,21 @@ func (r *registry) withdraw(t target) error {
 // recompile puts the declarations of resources in force, whole or not at all. The
 // caller holds r.mu.
 func (r *registry) recompile() error {
-	set, err := r.compile(r.targets(false))
-	if err != nil {
-		return err
+	var o overrides.Overrides
+	if st := r.now.Load(); st != nil {
+		o = st.over
 	}
-	governed, err := r.compile(slices.DeleteFunc(r.targets(false), func(d policydecl.Declaration) bool {
-		return r.lookup(target{d.Kind, d.Name, byGovern}).IsZero()
-	}))
-	if err != nil {
-		return err
+	st, err := r.compile(o)
+	if err == nil {
+		r.now.Store(st)
 	}
-	r.compiled.Store(set)
-	r.governed.Store(governed)
-	return nil
+	return err
 }
 
 // forget drops a declaration. The caller holds r.mu.
 func (r *registry) forget(t target) {
 	r.byName.Delete(t)
 	r.order = slices.DeleteFunc(r.order, func(have target) bool { return have == t })
-}
-
-// compile builds a set of declarations. The caller holds r.mu.
-func (r *registry) compile(targets []policydecl.Declaration) (*policydecl.Set, error) {
-	cfg := r.base
-	cfg.Targets = targets
-	return policydecl.Compile(cfg)
 }
 
 // lookup returns a policy that was recorded, or an absent one.
@@ -278,7 +276,7 @@ func (r *registry) note(err error) error {
 	r.mu.Unlock()
 	if g != nil {
 		// Without the lock: the logger is the author's and may declare something.
-		g.log.Error("flowgate: a declaration was refused", "error", err.Error())
+		g.recorder.say(context.Background(), slog.LevelError, "flowgate: a declaration was refused", slog.String("error", err.Error()))
 	}
 	return err
 }
@@ -308,8 +306,13 @@ func (r *registry) targets(all bool) []policydecl.Declaration {
 	return out
 }
 
-// set returns the compiled policies in force. A nil set refuses everything.
-func (g *Gate) set() *policydecl.Set { return g.reg.compiled.Load() }
+// now returns the state in force. A request asks once and keeps to it.
+func (g *Gate) now() *state { return g.reg.now.Load() }
+
+// compareKeys orders keys.
+func compareKeys(a, b key) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
+}
 
 // targetPath is where a declaration stands in an error.
 func targetPath(kind policydecl.TargetKind, name string) string {

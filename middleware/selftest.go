@@ -26,7 +26,7 @@ func selfTest() error {
 	addProbes(s, &ran)
 	cfg := Config{URI: "https://self-test.invalid/mcp", Logger: slog.New(slog.DiscardHandler)}
 	g := newGate(s, &cfg)
-	g.reg.base = policydecl.Config{URI: cfg.URI}
+	g.reg.base, g.reg.mode = policydecl.Config{URI: cfg.URI}, Enforce
 	if err := g.reg.recompile(); err != nil {
 		return err
 	}

@@ -59,8 +59,6 @@ func (h *SSEHandler) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	switch {
 	case !h.gate.made():
 		http.Error(w, string(errBroken), http.StatusInternalServerError)
-	case h.gate.off():
-		next.ServeHTTP(w, r)
 	case r.Method == http.MethodGet:
 		h.serveStream(next, w, r)
 	case r.Method == http.MethodPost:
@@ -86,6 +84,7 @@ func (h *SSEHandler) serveStream(next http.Handler, w http.ResponseWriter, r *ht
 	defer func() {
 		s.end()
 		h.streams.CompareAndDelete(s.session, s)
+		s.edge.conclude()
 	}()
 	var out http.ResponseWriter = s
 	if s.flusher != nil {
@@ -114,8 +113,10 @@ func (h *SSEHandler) serveMessage(next http.Handler, w http.ResponseWriter, r *h
 	r.Body = rest{io.MultiReader(&read, body), r.Body}
 	if err == nil {
 		intact := h.gate.hooksIntact()
+		var passed *visit
 		if !intact {
-			if answer, refused := h.gate.standIn(r.Context(), msg, &singleEdge{}); refused {
+			var answer []byte
+			if answer, passed = h.gate.standIn(r.Context(), msg); answer != nil {
 				w.WriteHeader(http.StatusAccepted)
 				s.send(answer)
 				return
@@ -123,7 +124,7 @@ func (h *SSEHandler) serveMessage(next http.Handler, w http.ResponseWriter, r *h
 		}
 		if n := s.edge.register(msg); n != nil {
 			if !intact {
-				n.see()
+				passed.mark(n)
 			}
 			status := &statusWriter{ResponseWriter: w}
 			defer func() {

@@ -39,8 +39,17 @@ func ServeStdio(s *server.MCPServer, cfg Config, opts ...server.StdioOption) err
 func (g *Gate) ServeStdio(opts ...server.StdioOption) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return g.Listen(ctx, os.Stdin, os.Stdout, opts...)
+	err := g.Listen(ctx, os.Stdin, os.Stdout, opts...)
+	if g.made() {
+		last, done := context.WithTimeout(context.Background(), flushGrace)
+		defer done()
+		_ = g.Flush(last) // a sink that hangs does not keep the process
+	}
+	return err
 }
+
+// flushGrace is how long ServeStdio waits at the end for sinks.
+const flushGrace = 2 * time.Second
 
 // Listen serves the gated server on a pair of streams with one message a line,
 // until in ends or ctx is done. mcp-go has one stdio session for a process, so
@@ -56,14 +65,12 @@ func (g *Gate) Listen(ctx context.Context, in io.Reader, out io.Writer, opts ...
 	for _, opt := range opts {
 		opt(s)
 	}
-	if g.off() {
-		return s.Listen(ctx, in, out)
-	}
 	e := newStreamEdge(g)
 	w := &stdioWriter{edge: e, out: out}
 	r := &stdioReader{ctx: ctx, edge: e, in: bufio.NewReaderSize(in, 64<<10), out: w}
 	err := s.Listen(g.withEdge(ctx, e), r, w)
 	w.close() // mcp-go does not wait for the goroutine that sends notifications
+	e.conclude()
 	return err
 }
 
@@ -117,18 +124,18 @@ func (r *stdioReader) next() {
 		break
 	}
 	r.line = r.buf
-	intact := r.edge.gate.hooksIntact()
-	if !intact {
-		// mcp-go would not run the door for this line.
-		if answer, refused := r.edge.gate.standIn(r.ctx, bytes.TrimSpace(r.line), &singleEdge{}); refused {
-			_ = r.out.line(append(answer, '\n'))
-			r.line = nil
-			return
-		}
+	if r.edge.gate.hooksIntact() {
+		r.edge.register(r.line)
+		return
 	}
-	if n := r.edge.register(r.line); n != nil && !intact {
-		n.see() // no door will ask for it
+	// mcp-go might not run the door for this line.
+	answer, passed := r.edge.gate.standIn(r.ctx, bytes.TrimSpace(r.line))
+	if answer != nil {
+		_ = r.out.line(append(answer, '\n'))
+		r.line = nil
+		return
 	}
+	passed.mark(r.edge.register(r.line))
 }
 
 // stdioWriter is the way out of a stdio connection. mcp-go writes whole lines, but

@@ -20,6 +20,7 @@ type streamEdge struct {
 	gate *Gate
 
 	mu      sync.Mutex
+	gone    []*entry            // forgotten, and not concluded yet
 	pending map[string][]*entry // by wire.IDKey; more than one only for ids that decode alike
 	waiting int                 // pending entries that will be answered by themselves
 	idle    chan struct{}       // told when waiting gets to 0
@@ -131,20 +132,40 @@ func (e *streamEdge) find(id any, about about) *entry {
 // nothing says whose answer this one was. An answer cannot be that of a request which
 // the door has not seen while there is another.
 func (e *streamEdge) answer(msg []byte, resp wire.Response) (replacement []byte) {
-	o, rawID := e.settleAnswer(resp)
+	o, rawID, gone := e.settleAnswer(resp)
+	o.conclude(e.gate)
+	for _, n := range gone {
+		n.conclude(e.gate, pass)
+	}
 	if o.fate == pass {
 		if o.publish != "" {
 			return e.gate.publish(o.publish, msg, "result")
 		}
 		return nil
 	}
-	o.report()
 	return e.gate.appendAnswer(nil, rawID, o)
 }
 
-func (e *streamEdge) settleAnswer(resp wire.Response) (outcome, []byte) {
+// conclude sees to it that every request has its record when the connection ends.
+func (e *streamEdge) conclude() {
+	e.mu.Lock()
+	all := e.gone
+	for _, group := range e.pending {
+		all = append(all, group...)
+	}
+	e.mu.Unlock()
+	for _, n := range all {
+		n.conclude(e.gate, pass)
+	}
+}
+
+// settleAnswer returns what becomes of an answer, its id, and the requests that are
+// forgotten with it.
+func (e *streamEdge) settleAnswer(resp wire.Response) (o outcome, rawID []byte, gone []*entry) {
+	mode := e.gate.now().server
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	defer func() { gone, e.gone = e.gone, nil }()
 	key := string(resp.ID)
 	chosen := &entry{rawID: resp.ID} // of an answer that nobody asked for
 	if group := e.pending[key]; len(group) > 0 {
@@ -155,7 +176,7 @@ func (e *streamEdge) settleAnswer(resp wire.Response) (outcome, []byte) {
 			if !n.seen.Load() {
 				continue
 			}
-			f := n.outcome(resp.Kind).fate
+			f := n.outcome(resp.Kind, mode).fate
 			if first || f > worst {
 				chosen, worst, first = n, f, false
 			}
@@ -166,13 +187,13 @@ func (e *streamEdge) settleAnswer(resp wire.Response) (outcome, []byte) {
 		if worst == fail && harmless != nil {
 			// It may be the answer of the one that is not judged yet.
 			e.drop(key, harmless, false)
-			return outcome{fate: reject, problem: errSameID}, harmless.rawID
+			return outcome{fate: reject, problem: errSameID}, harmless.rawID, nil
 		}
 	}
-	o := chosen.outcome(resp.Kind)
+	o = chosen.outcome(resp.Kind, mode)
 	if !chosen.extra {
 		e.drop(key, chosen, o.fate != pass)
-		return o, chosen.rawID
+		return o, chosen.rawID, nil
 	}
 	// The answer is that of a request which was read.
 	group := e.pending[key]
@@ -182,7 +203,7 @@ func (e *streamEdge) settleAnswer(resp wire.Response) (outcome, []byte) {
 	}
 	answered := group[i] // a group holds one that was read
 	e.drop(key, answered, false)
-	return o, answered.rawID
+	return o, answered.rawID, nil
 }
 
 // drop forgets an entry that was read from the stream, and with the last one all
@@ -200,8 +221,10 @@ func (e *streamEdge) drop(key string, n *entry, stay bool) {
 	}
 	if n.extra = stay; !stay {
 		group = slices.Delete(group, i, i+1)
+		e.gone = append(e.gone, n)
 	}
 	if slices.IndexFunc(group, func(m *entry) bool { return !m.extra }) < 0 {
+		e.gone = append(e.gone, group...)
 		delete(e.pending, key)
 	} else {
 		e.pending[key] = group

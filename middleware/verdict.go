@@ -99,54 +99,36 @@ func (g *Gate) promptPolicyByName(name string) (policydecl.Policy, error) {
 	return g.reg.lookup(target{policydecl.Prompt, name, byGovern}), nil
 }
 
-// resourcePolicies appends every policy that governs a read of uri or a
-// subscription to it: those of the server and those of the session's own
-// resources, and the default where a reading of the URI finds neither (R2, R4).
-func (g *Gate) resourcePolicies(ctx context.Context, set *policydecl.Set, dst []policydecl.Policy, uri string) ([]policydecl.Policy, error) {
-	dst, bare, err := set.ResourceMatch(dst, uri)
-	return withSession(ctx, set, dst, bare, err, func(m *resourcematch.Matcher) ([]int, bool, error) { return m.Match(nil, uri) })
-}
-
-// referencePolicies does the same for the reference of a completion, which names
-// a URI or the text of a template.
-func (g *Gate) referencePolicies(ctx context.Context, set *policydecl.Set, dst []policydecl.Policy, text string) ([]policydecl.Policy, error) {
-	dst, bare, err := set.ResourceTemplateMatch(dst, text)
-	return withSession(ctx, set, dst, bare, err, func(m *resourcematch.Matcher) ([]int, bool, error) { return m.MatchTemplate(nil, text) })
-}
-
-// withSession completes what the server's set has found with the session's own
-// declarations and the default.
+// governSession completes what the server's own declarations have found with those of the
+// session.
 //
 // A session has few resources of its own, they change without notice, and most
 // sessions have none, so they are compiled for the request that asks.
-func withSession(ctx context.Context, set *policydecl.Set, dst []policydecl.Policy, bare bool, err error,
-	match func(*resourcematch.Matcher) ([]int, bool, error),
-) ([]policydecl.Policy, error) {
+func (st *state) governSession(ctx context.Context, dst []governing, bare bool, uri string, template bool) ([]governing, bool, error) {
+	entries, policies, err := sessionEntries(ctx, st.set)
+	if err != nil || len(entries) == 0 {
+		return dst, bare, err
+	}
+	m, err := resourcematch.Compile(entries)
 	if err != nil {
-		return dst, unreadable(err)
+		return dst, bare, fmt.Errorf("resources of the session: %v", err)
 	}
-	entries, policies, err := sessionEntries(ctx, set)
+	match := m.Match
+	if template {
+		match = m.MatchTemplate
+	}
+	matches, bareHere, err := match(nil, uri)
 	if err != nil {
-		return dst, err
+		return dst, bare, unreadable(err)
 	}
-	if len(entries) > 0 {
-		m, err := resourcematch.Compile(entries)
-		if err != nil {
-			return dst, fmt.Errorf("resources of the session: %v", err)
+	for _, i := range matches {
+		k := key{policydecl.Resource, entries[i].Pattern}
+		if entries[i].Kind == resourcematch.Template {
+			k.kind = policydecl.Template
 		}
-		matches, bareHere, err := match(m)
-		if err != nil {
-			return dst, unreadable(err)
-		}
-		for _, i := range matches {
-			dst = append(dst, policies[i])
-		}
-		bare = bare && bareHere
+		dst = append(dst, governing{policies[i], st.mode(k), k})
 	}
-	if bare {
-		dst = append(dst, set.Default())
-	}
-	return dst, nil
+	return dst, bare && bareHere, nil
 }
 
 // uriError says that a URI cannot be read in all its spellings, so that nothing

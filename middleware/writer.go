@@ -137,7 +137,7 @@ func (w *responseWriter) event(event []byte) error {
 		return err
 	}
 	w.done = true
-	o.report()
+	o.conclude(w.gate)
 	if !w.started {
 		// Nothing but the request itself has asked for a stream (G2).
 		return w.replace(o, rawID)
@@ -205,7 +205,7 @@ func (w *responseWriter) finish() {
 		}
 		o, rawID := w.edge.answer(wire.ReadResponse(body))
 		if o.fate != pass {
-			o.report()
+			o.conclude(w.gate)
 			_ = w.replace(o, rawID)
 			return
 		}

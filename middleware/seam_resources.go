@@ -1,0 +1,192 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/flowgate-mcp/flowgate/decision"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// beforeReadResource judges a read by its URI (section 6).
+func (g *Gate) beforeReadResource(ctx context.Context, id any, req *mcp.ReadResourceRequest) {
+	if server.ServerFromContext(ctx) != g.server {
+		return
+	}
+	r := g.recordOf(ctx)
+	if r == nil {
+		g.unrecorded(ctx, id, about{mcp.MethodResourcesRead, req.Params.URI})
+		return
+	}
+	r.bind(ctx, id, req.Header, mcp.MethodResourcesRead, req.Params.URI, false)
+	g.judgeURI(ctx, r, req.Params.URI)
+}
+
+func (g *Gate) judgeURI(ctx context.Context, r *record, uri string) {
+	var buf [4]governing
+	r.judgedBy.Store(r.now)
+	all, err := r.now.governURI(ctx, buf[:0], uri, false)
+	r.judgeAll(all, err)
+}
+
+// judgeAll decides on the policies of a resource, or on the error in finding them.
+func (r *record) judgeAll(all []governing, err error) {
+	var unreadable *uriError
+	switch {
+	case errors.As(err, &unreadable):
+		r.reject(unreadable)
+	case err != nil:
+		r.fail(decision.ReasonPolicy, err)
+	default:
+		r.judge(all...)
+	}
+}
+
+// guardResource is the innermost middleware of every read. It judges once more what
+// may have changed since: the URI, by a middleware further out; the declarations; and
+// which handler mcp-go has found. One that no helper has registered is governed by the
+// default (P4), unless Govern has said otherwise.
+func (g *Gate) guardResource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
+	last, _ := g.chains.resources.last(g.server)
+	plain := codePointer(next) != ownResourceCode
+	return func(ctx context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		if r := g.recordOf(ctx); r != nil {
+			if req.Params.URI != r.about().target || r.renew() || hasOwnResources(ctx) {
+				g.judgeURI(ctx, r, req.Params.URI)
+			}
+			if plain && r.state() == accepted && r.ungoverned(req.Params.URI) {
+				g.judgePlain(ctx, r, req.Params.URI)
+			}
+		}
+		if err := g.pass(ctx, mcp.MethodResourcesRead, last); err != nil {
+			return nil, err
+		}
+		return next(ctx, req)
+	}
+}
+
+// renew takes over a state that has come into force since the request was judged, and
+// reports whether there is one: what has been declared meanwhile may be what runs (D4).
+func (r *record) renew() bool {
+	now := r.gate.now()
+	if r.judgedBy.Load() == now {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now = now
+	return true
+}
+
+// judgePlain judges a read of what no helper has registered: by the policy that its
+// author has written into its _meta by hand, and else by the default.
+func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
+	k := key{policydecl.Resource, uri}
+	def, err := r.now.governDefault(uri, false, k)
+	if err != nil {
+		r.judgeAll(nil, err)
+		return
+	}
+	if policydecl.Restrict(true, r.now.set.Decide(r.Context, &r.label, def.policy)) {
+		return // whatever stands there has been judged with the URI
+	}
+	var meta *mcp.Meta
+	own, static := server.ServerResource{}, false
+	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithResources); ok {
+		own, static = s.GetSessionResources()[uri]
+	}
+	if static {
+		meta = own.Resource.Meta
+	} else if global := g.server.ListResources()[uri]; global != nil {
+		meta, static = global.Resource.Meta, true
+	}
+	p, err := declared(meta)
+	if err != nil {
+		r.fail(decision.ReasonPolicy, err)
+		return
+	}
+	if static {
+		def.target = k // else the URI is the peer's word
+	}
+	if !p.IsZero() {
+		def.policy, def.mode = p, r.now.mode(k)
+	}
+	r.judge(def)
+}
+
+// ungoverned reports whether neither Govern nor overrides that loosen have said anything
+// about some reading of uri.
+func (r *record) ungoverned(uri string) bool {
+	_, bare, err := r.now.governed.find(nil, uri, false)
+	return bare || err != nil
+}
+
+// hasOwnResources reports whether the session has resources or templates of its own.
+func hasOwnResources(ctx context.Context) bool {
+	session := server.ClientSessionFromContext(ctx)
+	if s, ok := session.(server.SessionWithResources); ok && len(s.GetSessionResources()) > 0 {
+		return true
+	}
+	s, ok := session.(server.SessionWithResourceTemplates)
+	return ok && len(s.GetSessionResourceTemplates()) > 0
+}
+
+// beforeSubscribe judges a subscription once more. The door has decided it already,
+// before anybody could count it; this is for a URI that a hook of the author's has
+// changed since. Without a URI mcp-go subscribes to nothing.
+func (g *Gate) beforeSubscribe(ctx context.Context, id any, req *mcp.SubscribeRequest) {
+	if server.ServerFromContext(ctx) != g.server {
+		return
+	}
+	r := g.recordOf(ctx)
+	if r == nil {
+		g.unrecorded(ctx, id, about{mcp.MethodResourcesSubscribe, req.Params.URI})
+		if g.orphan(ctx, about{method: mcp.MethodResourcesSubscribe}, errNoRecord) {
+			req.Params.URI = ""
+		}
+		return
+	}
+	r.bind(ctx, id, req.Header, mcp.MethodResourcesSubscribe, req.Params.URI, false)
+	if req.Params.URI == "" {
+		return
+	}
+	if g.judgeURI(ctx, r, req.Params.URI); r.state() != accepted {
+		_ = r.apply()
+		req.Params.URI = ""
+		return
+	}
+	r.conclude()
+}
+
+// beforeListen does the same for a listen stream.
+func (g *Gate) beforeListen(ctx context.Context, id any, req *mcp.SubscriptionsListenRequest) {
+	if server.ServerFromContext(ctx) != g.server {
+		return
+	}
+	r := g.recordOf(ctx)
+	if r == nil {
+		g.unrecorded(ctx, id, about{method: mcp.MethodSubscriptionsListen})
+		if g.orphan(ctx, about{method: mcp.MethodSubscriptionsListen}, errNoRecord) {
+			req.Params.Notifications = mcp.SubscriptionFilter{}
+		}
+		return
+	}
+	r.bind(ctx, id, req.Header, mcp.MethodSubscriptionsListen, "", false)
+	uris := req.Params.Notifications.ResourceSubscriptions
+	if len(uris) == 0 {
+		r.skip() // it is not gated
+		return
+	}
+	for _, uri := range uris {
+		r.ask(uri)
+		if g.judgeURI(ctx, r, uri); r.state() != accepted {
+			_ = r.apply()
+			req.Params.Notifications = mcp.SubscriptionFilter{}
+			return
+		}
+	}
+	r.conclude()
+}

@@ -1,0 +1,222 @@
+package middleware
+
+import (
+	"context"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/flowgate-mcp/flowgate/overrides"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// state is everything that verdicts depend on and that can change while the gate serves:
+// the policies of resources, the modes and the operator's overrides. It is immutable, and
+// a request is judged by one state from its first seam to its last; a change makes a new
+// one and swaps it whole.
+type state struct {
+	over   overrides.Overrides // in force
+	digest string              // of over, and of what the code says about the same
+
+	set        *policydecl.Set   // the server's URI, default and matchers
+	before     policydecl.Policy // the default that the code names, which overrides may have narrowed
+	server     Mode              // of the server
+	undeclared bool              // hosts that never label are only reported
+	modes      map[key]Mode      // of what has a mode of its own
+	policies   map[key]policydecl.Policy
+
+	declared group // resources with a policy by the code, or by overrides that loosen
+	extra    group // resources that have to meet a policy of the overrides besides
+	alone    group // resources with a mode and nothing else
+	governed group // what Govern has set alone, and overrides that loosen
+
+	named func() group // registered resources without a policy; for the record only
+}
+
+// key names a target, whoever has declared it.
+type key struct {
+	kind policydecl.TargetKind
+	name string
+}
+
+// governing is one policy that a request has to meet.
+type governing struct {
+	policy policydecl.Policy // absent: the default
+	mode   Mode
+	target key // whose policy it is; zero where nothing is declared
+}
+
+// group is a compiled list of targets that are found by URI.
+type group struct {
+	set  *policydecl.Set
+	keys []key // by index of declaration
+}
+
+// newGroup compiles targets. cfg has what Compile needs besides.
+func newGroup(cfg policydecl.Config, targets []policydecl.Declaration) (group, error) {
+	cfg.Targets = targets
+	set, err := policydecl.Compile(cfg)
+	if err != nil {
+		return group{}, err
+	}
+	g := group{set: set}
+	for _, d := range targets {
+		g.keys = append(g.keys, key{d.Kind, d.Name})
+	}
+	return g, nil
+}
+
+// find appends the indices of what uri, or the text of a template, matches.
+func (g *group) find(dst []int, uri string, template bool) (found []int, bare bool, err error) {
+	switch {
+	case len(g.keys) == 0 && g.set != nil:
+		return dst, true, nil
+	case template:
+		return g.set.ResourceTemplateTargets(dst, uri)
+	}
+	return g.set.ResourceTargets(dst, uri)
+}
+
+// mode returns the mode of a target (M1).
+func (st *state) mode(k key) Mode {
+	if m, ok := st.modes[k]; ok {
+		return m
+	}
+	return st.server
+}
+
+// requestMode returns the mode of a request as a whole. What a URI matches has modes of
+// its own, which count for its policies.
+func (st *state) requestMode(method mcp.MCPMethod, target string) Mode {
+	switch method {
+	case mcp.MethodToolsCall:
+		return st.mode(key{policydecl.Tool, target})
+	case mcp.MethodPromptsGet:
+		return st.mode(key{policydecl.Prompt, target})
+	}
+	return st.server
+}
+
+// publishes reports whether the server says anything of flow policy (D2).
+func (st *state) publishes() bool { return st.server != DangerouslyOff || st.enforces() }
+
+// enforces reports whether anything is refused at all. A server for which that is not so
+// says "policy":false (D2).
+func (st *state) enforces() bool {
+	if st.server == Enforce {
+		return true
+	}
+	for _, m := range st.modes {
+		if m == Enforce {
+			return true
+		}
+	}
+	return false
+}
+
+// effective returns the mode in which a request of a peer is judged.
+func (st *state) effective(m Mode, peer func() peerOrigin) Mode {
+	if m == Enforce && st.undeclared && peer() == originUndeclared {
+		return DangerouslyReport
+	}
+	return m
+}
+
+// governNamed appends what a tool or prompt has to meet: the policy of the overrides, which
+// is what lists show and so what a refusal names, and those that the code gives it (P5). An
+// override takes the place of the default only as far as the code's own default goes, so
+// that it can narrow the default of the overrides and never what the author wrote.
+func (st *state) governNamed(dst []governing, k key, policies ...policydecl.Policy) []governing {
+	mode := st.mode(k)
+	own, has := st.policies[k]
+	if has {
+		dst = append(dst, governing{own, mode, k})
+	}
+	if has && st.over.DangerouslyLoosen {
+		return dst
+	}
+	for _, p := range policies {
+		if has && p.IsZero() {
+			p = st.before
+		}
+		dst = append(dst, governing{p, mode, k})
+	}
+	return dst
+}
+
+// governURI appends what a request for a URI, or for the text of a template, has to meet
+// (R2): the policies of all that it matches, those of the overrides first and those of the
+// session among them, and the default where a reading of it finds nothing (R4).
+func (st *state) governURI(ctx context.Context, dst []governing, uri string, template bool) ([]governing, error) {
+	var buf [8]int
+	extra, _, err := st.extra.find(buf[:0], uri, template)
+	if err != nil {
+		return dst, unreadable(err)
+	}
+	for _, i := range extra {
+		k := st.extra.keys[i]
+		dst = append(dst, governing{st.extra.set.Target(i), st.mode(k), k})
+	}
+	start := len(dst)
+	found, bare, err := st.declared.find(buf[:0], uri, template)
+	if err != nil {
+		return dst, unreadable(err)
+	}
+	for _, i := range found {
+		k := st.declared.keys[i]
+		dst = appendOnce(dst, start, governing{st.declared.set.Target(i), st.mode(k), k})
+	}
+	if dst, bare, err = st.governSession(ctx, dst, bare, uri, template); err != nil || !bare {
+		return dst, err
+	}
+	def, err := st.governDefault(uri, template, key{})
+	return append(dst, def), err
+}
+
+// governDefault returns the default as it counts for a URI: that of the overrides gives
+// way where they name a policy for every reading of it (P5), and of the targets without a
+// policy of the code that match the strictest mode counts. own is one that matches too.
+func (st *state) governDefault(uri string, template bool, own key) (governing, error) {
+	var buf [8]int
+	extra, bareExtra, err := st.extra.find(buf[:0], uri, template)
+	if err != nil {
+		return governing{}, unreadable(err)
+	}
+	def := governing{mode: DangerouslyOff}
+	for _, i := range extra {
+		def.mode = min(def.mode, st.mode(st.extra.keys[i])) // as the modes are ordered
+	}
+	covered := len(extra) > 0 && !bareExtra
+	if covered {
+		def.policy = st.before
+	}
+	if m, ok := st.modes[own]; ok {
+		def.mode, covered = min(def.mode, m), true
+	}
+	alone, bare, err := st.alone.find(buf[:0], uri, template)
+	if err != nil {
+		return governing{}, unreadable(err)
+	}
+	for _, i := range alone {
+		k := st.alone.keys[i]
+		def.target, def.mode = k, min(def.mode, st.mode(k))
+	}
+	if bare && !covered {
+		def.mode = min(def.mode, st.server)
+	}
+	return def, nil
+}
+
+// onceWindow bounds how many policies appendOnce compares with, so that a URI which very
+// many declarations match costs no more than linear time.
+const onceWindow = 16
+
+// appendOnce appends g unless its policy is among the last few since start, in the same
+// mode.
+func appendOnce(dst []governing, start int, g governing) []governing {
+	for _, have := range dst[max(start, len(dst)-onceWindow):] {
+		if have.policy == g.policy && have.mode == g.mode {
+			return dst
+		}
+	}
+	return append(dst, g)
+}

@@ -1,0 +1,150 @@
+package middleware
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/flowgate-mcp/flowgate/overrides"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// compile makes the state that the declarations so far and some overrides amount to. The
+// caller holds r.mu.
+func (r *registry) compile(o overrides.Overrides) (*state, error) {
+	st := &state{over: o, server: r.mode, before: r.base.Default, undeclared: r.undeclared || o.DangerouslyReportUndeclared}
+	if st.before.IsZero() {
+		st.before = policydecl.Default()
+	}
+	cfg := r.base
+	if o.URI != "" {
+		cfg.URI = o.URI
+	}
+	if !o.Default.IsZero() {
+		cfg.Default = o.Default
+	}
+	if o.Mode != ModeUnset {
+		st.server = o.Mode.Or(Enforce)
+	}
+	st.policies = make(map[key]policydecl.Policy)
+	for _, t := range o.Targets {
+		if !t.Policy.IsZero() {
+			st.policies[key{t.Kind, t.Name}] = t.Policy
+		}
+	}
+	st.modes = r.modesUnder(o)
+	if err := st.compileResources(r, cfg); err != nil {
+		return nil, err
+	}
+	st.set = st.declared.set
+	st.digest = policydecl.DigestOf(r.codeDigest + " " + o.Digest())
+	st.named = sync.OnceValue(func() group { return r.namesWithoutPolicy(cfg) })
+	return st, nil
+}
+
+// compileResources arranges what is found by URI.
+func (st *state) compileResources(r *registry, cfg policydecl.Config) error {
+	code := r.targets(false)
+	loosen := st.over.DangerouslyLoosen
+	var extra, governed, alone []policydecl.Declaration
+	known := make(map[key]int)
+	for i, d := range code {
+		known[key{d.Kind, d.Name}] = i
+		if !r.lookup(target{d.Kind, d.Name, byGovern}).IsZero() {
+			governed = append(governed, d)
+		}
+	}
+	for _, t := range st.over.Targets {
+		d := policydecl.Declaration{Kind: t.Kind, Name: t.Name, Policy: t.Policy}
+		i, declared := known[key{t.Kind, t.Name}]
+		switch {
+		case !byURI(t.Kind) || t.Policy.IsZero():
+		case !loosen:
+			extra = append(extra, d)
+		case declared:
+			code[i] = d
+			governed = append(governed, d)
+		default:
+			code = append(code, d)
+			governed = append(governed, d)
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(st.modes), compareKeys) {
+		_, declared := known[k]
+		_, over := st.policies[k]
+		if byURI(k.kind) && !declared && !over {
+			alone = append(alone, policydecl.Declaration{Kind: k.kind, Name: k.name})
+		}
+	}
+	for _, part := range []struct {
+		dst     *group
+		targets []policydecl.Declaration
+	}{{&st.declared, code}, {&st.extra, extra}, {&st.alone, alone}, {&st.governed, dedupe(governed)}} {
+		var err error
+		if *part.dst, err = newGroup(cfg, part.targets); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dedupe keeps the last of several declarations of one target.
+func dedupe(list []policydecl.Declaration) []policydecl.Declaration {
+	last := make(map[key]int)
+	for i, d := range list {
+		last[key{d.Kind, d.Name}] = i
+	}
+	out := list[:0]
+	for i, d := range list {
+		if last[key{d.Kind, d.Name}] == i {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// byURI reports whether requests find targets of that kind by URI.
+func byURI(kind policydecl.TargetKind) bool {
+	return kind == policydecl.Resource || kind == policydecl.Template || kind == policydecl.Prefix
+}
+
+// modesUnder returns the modes of single targets: the operator's word about a target, else
+// the author's, but none that is looser than what the operator says of the server.
+func (r *registry) modesUnder(o overrides.Overrides) map[key]Mode {
+	modes := maps.Clone(r.modes)
+	if modes == nil {
+		modes = make(map[key]Mode)
+	}
+	for k, m := range modes {
+		if o.Mode != ModeUnset && m.LooserThan(o.Mode) {
+			modes[k] = o.Mode.Or(Enforce)
+		}
+	}
+	for _, t := range o.Targets {
+		if t.Mode != ModeUnset {
+			modes[key{t.Kind, t.Name}] = t.Mode.Or(Enforce)
+		}
+	}
+	return modes
+}
+
+// namesWithoutPolicy compiles the resources and templates that are known by name only.
+// One that no URI could match is left out.
+func (r *registry) namesWithoutPolicy(cfg policydecl.Config) group {
+	var list []policydecl.Declaration
+	r.known.Range(func(k, _ any) bool {
+		k2 := k.(key)
+		if byURI(k2.kind) && checkTarget(k2.kind, k2.name) == nil {
+			list = append(list, policydecl.Declaration{Kind: k2.kind, Name: k2.name})
+		}
+		return true
+	})
+	slices.SortFunc(list, func(a, b policydecl.Declaration) int {
+		return compareKeys(key{a.Kind, a.Name}, key{b.Kind, b.Name})
+	})
+	g, err := newGroup(cfg, list)
+	if err != nil {
+		g, _ = newGroup(cfg, nil)
+	}
+	return g
+}
