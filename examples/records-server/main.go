@@ -2,7 +2,8 @@
 // refuses requests whose origin label does not fit the flow policy of the
 // tool, resource or prompt that they are for.
 //
-//	records-server [-addr host:port | -stdio] [-uri URI] [-mode enforce|off] [-debug]
+//	records-server [-addr host:port | -stdio] [-uri URI] [-mode enforce|report|off] [-debug]
+//	               [-overrides file] [-records file] [-dangerously-report-undeclared]
 //
 // The endpoint is /mcp, for both protocol eras, with and without a session;
 // /healthz answers when the server is up. With -debug, GET /debug/invocations
@@ -25,6 +26,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -54,7 +56,7 @@ type options struct {
 }
 
 // run is the whole server, from its command line to its last answer.
-func run(ctx context.Context, env serve.Env) error {
+func run(ctx context.Context, env serve.Env) (err error) {
 	opts, err := parseOptions(env)
 	if err != nil {
 		return err
@@ -70,23 +72,25 @@ func run(ctx context.Context, env serve.Env) error {
 	}
 	calls := serve.NewInvocations()
 	mcpServer := newServer(&records{data: data, calls: calls, stepDelay: opts.stepDelay})
-	if opts.Mode != middleware.Enforce {
-		log.Warn("the flow policy is off: requests are served whatever their origin")
-	}
 	if !opts.Debug {
 		calls = nil // counted, but not shown
 	}
 
 	// From here on the server is gated: nothing serves mcpServer itself.
-	flow := middleware.Config{URI: opts.URI, Mode: opts.Mode, Logger: log}
+	flow, err := opts.Flow(log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flow.Close()) }()
+	gate, err := middleware.New(mcpServer, flow.Config)
+	if err != nil {
+		return err
+	}
+	flow.Follow(ctx, gate)
 	if opts.Stdio {
-		gate, err := middleware.New(mcpServer, flow)
-		if err != nil {
-			return err
-		}
 		return serve.Stdio(withRole(ctx, admin), gate, env, log, calls)
 	}
-	endpoint, err := middleware.Handler(mcpServer, flow, serve.MCPOptions(log)...)
+	endpoint, err := gate.Handler(serve.MCPOptions(log)...)
 	if err != nil {
 		return err
 	}

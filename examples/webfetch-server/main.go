@@ -2,7 +2,8 @@
 // directory: the kind of server whose results steer a model, and through which
 // data leaves. Everything it offers is under the default flow policy.
 //
-//	webfetch-server [-addr host:port | -stdio] [-uri URI] [-mode enforce|off] [-debug]
+//	webfetch-server [-addr host:port | -stdio] [-uri URI] [-mode enforce|report|off] [-debug]
+//	                [-overrides file] [-records file] [-dangerously-report-undeclared]
 //	                [-dir directory] [-allow-host host[:port]]...
 //
 // The endpoint is /mcp, for both protocol eras, with and without a session;
@@ -67,23 +68,25 @@ func run(ctx context.Context, env serve.Env) (err error) {
 	calls := serve.NewInvocations()
 	mcpServer := newServer(&webfetch{pages: newFetcher(opts.allow), blobs: kept, calls: calls})
 	log.Debug("ready to store", "directory", kept.dir)
-	if opts.Mode != middleware.Enforce {
-		log.Warn("the flow policy is off: requests are served whatever their origin")
-	}
 	if !opts.Debug {
 		calls = nil // counted, but not shown
 	}
 
 	// From here on the server is gated: nothing serves mcpServer itself.
-	flow := middleware.Config{URI: opts.URI, Mode: opts.Mode, Logger: log}
+	flow, err := opts.Flow(log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flow.Close()) }()
+	gate, err := middleware.New(mcpServer, flow.Config)
+	if err != nil {
+		return err
+	}
+	flow.Follow(ctx, gate)
 	if opts.Stdio {
-		gate, err := middleware.New(mcpServer, flow)
-		if err != nil {
-			return err
-		}
 		return serve.Stdio(ctx, gate, env, log, calls)
 	}
-	endpoint, err := middleware.Handler(mcpServer, flow, serve.MCPOptions(log)...)
+	endpoint, err := gate.Handler(serve.MCPOptions(log)...)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func TestStartUpErrors(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"host":              {"-allow-host", "http://a.example"},
-		"mode":              {"-mode", "report"},
+		"mode":              {"-mode", "audit"},
 		"address, on stdio": {"-addr", defaultAddr, "-stdio"},
 	} {
 		if err := run(st.Context(t), st.Env(nil, args...)); !errors.Is(err, serve.ErrUsage) {

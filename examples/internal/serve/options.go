@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/flowgate-mcp/flowgate/middleware"
+	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
 // ErrUsage marks a mistake on the command line that has already been explained
@@ -14,11 +15,15 @@ var ErrUsage = errors.New("invalid command line")
 
 // Options are the flags that both example servers take.
 type Options struct {
-	Addr  string          // where to listen; port 0 picks a free one
-	Stdio bool            // serve standard input and output instead of HTTP
-	URI   string          // the server's own canonical URI, which "self" means
-	Mode  middleware.Mode // enforce, unless -mode off was given
-	Debug bool            // debug log and GET /debug/invocations
+	Addr  string // where to listen; port 0 picks a free one
+	Stdio bool   // serve standard input and output instead of HTTP
+	URI   string // the server's own canonical URI, which "self" means
+	Debug bool   // debug log and GET /debug/invocations
+
+	Mode             middleware.Mode // enforce, unless -mode says otherwise
+	ReportUndeclared bool            // only report what hosts send that never label
+	Overrides        string          // file of the operator's overrides; "" for none
+	Records          string          // file to append decision records to; "" for none
 }
 
 // Register declares the flags on fs, with the given default address and URI.
@@ -27,17 +32,13 @@ func (o *Options) Register(fs *flag.FlagSet, addr, uri string) {
 	fs.BoolVar(&o.Stdio, "stdio", false, "serve standard input and output instead of HTTP; not with -addr")
 	fs.StringVar(&o.URI, "uri", uri, "the server's own canonical `URI`")
 	fs.BoolVar(&o.Debug, "debug", false, "log more and count handler runs (GET /debug/invocations; on stdio at the end)")
-	fs.Func("mode", "`mode` of the flow policy: enforce or off (default enforce)", func(s string) error {
-		switch s {
-		case "enforce":
-			o.Mode = middleware.Enforce
-		case "off":
-			o.Mode = middleware.DangerouslyOff
-		default:
-			return errors.New("must be enforce or off")
-		}
-		return nil
+	fs.Func("mode", "`mode` of the flow policy: enforce, report or off (default enforce)", func(s string) (err error) {
+		o.Mode, err = policydecl.ParseMode(s)
+		return err
 	})
+	fs.BoolVar(&o.ReportUndeclared, "dangerously-report-undeclared", false, "only report what hosts send that state their capabilities without flow.origin")
+	fs.StringVar(&o.Overrides, "overrides", "", "`file` of policy overrides, in YAML or JSON; read again when it changes and on SIGHUP")
+	fs.StringVar(&o.Records, "records", "", "`file` to append decision records to, as JSON lines")
 }
 
 // Parse reads args into the flags of fs, among them those of o. It refuses what

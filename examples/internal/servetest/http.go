@@ -64,6 +64,12 @@ func (s *HTTP) Interrupt() { s.proc.stop() }
 // Stderr returns what the server has written for people.
 func (s *HTTP) Stderr() string { return s.stderr.String() }
 
+// WaitStderr waits until the server has written text for people.
+func (s *HTTP) WaitStderr(t testing.TB, text string) {
+	t.Helper()
+	s.stderr.wait(t, text)
+}
+
 // Get fetches a path next to the endpoint.
 func (s *HTTP) Get(t testing.TB, path string) (status int, body string) {
 	t.Helper()

@@ -80,14 +80,17 @@ type stderr struct {
 	mu    sync.Mutex
 	text  strings.Builder
 	found bool
+	more  chan struct{} // closed and replaced when there is more text
 }
 
-func newStderr() *stderr { return &stderr{url: make(chan string, 1)} }
+func newStderr() *stderr { return &stderr{url: make(chan string, 1), more: make(chan struct{})} }
 
 func (s *stderr) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.text.Write(p)
+	close(s.more)
+	s.more = make(chan struct{})
 	for line := range strings.Lines(s.text.String()) {
 		url, ok := strings.CutPrefix(line, "listening on ")
 		if ok && !s.found && strings.HasSuffix(url, "\n") {
@@ -102,4 +105,23 @@ func (s *stderr) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
+}
+
+// wait waits until the server has written text.
+func (s *stderr) wait(t testing.TB, text string) {
+	t.Helper()
+	ctx := Context(t)
+	for {
+		s.mu.Lock()
+		have, more := s.text.String(), s.more
+		s.mu.Unlock()
+		if strings.Contains(have, text) {
+			return
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			t.Fatalf("the server has not written %q: %s", text, have)
+		}
+	}
 }
