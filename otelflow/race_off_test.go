@@ -1,0 +1,5 @@
+//go:build !race
+
+package otelflow_test
+
+const raceEnabled = false
