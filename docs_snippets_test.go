@@ -2,7 +2,10 @@ package flowgate_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"log/slog"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -10,13 +13,18 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/flowgate-mcp/flowgate/decision"
+	"github.com/flowgate-mcp/flowgate/decision/decisiontest"
 	"github.com/flowgate-mcp/flowgate/host"
 	"github.com/flowgate-mcp/flowgate/host/mcpgo"
+	"github.com/flowgate-mcp/flowgate/middleware"
+	"github.com/flowgate-mcp/flowgate/overrides"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
-// The functions below hold the Go snippets of docs/hosts.md, which TestDocsGo looks up here.
+// The functions below hold the Go snippets of docs/*.md, which TestDocsGo looks up here.
 
 func export(ctx context.Context, log *slog.Logger, inner transport.Interface) (string, error) {
 	// One host for the application. Record is told of every request that could carry
@@ -74,4 +82,51 @@ func TestDocsHost(t *testing.T) {
 	if !strings.Contains(log.String(), "request.outcome=answered") {
 		t.Errorf("the record: %s", log.String())
 	}
+}
+
+// The snippets of docs/operations.md.
+
+func report(s *server.MCPServer, ownURI string) error {
+	file, err := os.OpenFile("records.jsonl", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	gate, err := middleware.New(s, middleware.Config{
+		URI:   ownURI,
+		Mode:  middleware.DangerouslyReport,
+		Sinks: []decision.Sink{decision.NewWriter(file)},
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(gate.Flush(context.Background()), file.Close())
+}
+
+func tighten(ctx context.Context, s *server.MCPServer, ownURI string) error {
+	o, err := overrides.Load("overrides.yaml")
+	if err != nil {
+		return err
+	}
+	gate, err := middleware.New(s, middleware.Config{URI: ownURI, Overrides: o})
+	if err != nil {
+		return err
+	}
+	go overrides.Watch(ctx, "overrides.yaml", gate, overrides.WatchConfig{})
+	return nil
+}
+
+// TestDocsOperations runs the operators' snippets.
+func TestDocsOperations(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := report(server.NewMCPServer("records", "1"), "https://records.example/mcp"); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile("overrides.yaml", []byte("flowgate: 1\ndefault: {acceptFrom: [user]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := tighten(t.Context(), server.NewMCPServer("records", "1"), "https://records.example/mcp"); err != nil {
+		t.Error(err)
+	}
+	newAuditSink := func(t *testing.T) decision.Sink { return decision.NewWriter(io.Discard) }
+	decisiontest.Run(t, func(t *testing.T) (decision.Sink, decisiontest.Stored) { return newAuditSink(t), nil })
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,7 +35,7 @@ func blocksOf(t *testing.T, name string) []block {
 	var blocks []block
 	var open *block
 	for i, line := range strings.Split(string(text), "\n") {
-		lang, fence := strings.CutPrefix(line, "```")
+		lang, fence := strings.CutPrefix(strings.TrimLeft(line, " "), "```")
 		switch {
 		case fence && open == nil:
 			open = &block{lang: lang, line: i + 2}
@@ -119,7 +120,7 @@ func TestReadmeShell(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	blocks := readmeBlocks(t)
-	base := startRecords(ctx, t, blocks)
+	base := startRecords(ctx, t, func(log string) { checkLog(t, blocks, log) })
 	curls, commands := 0, 0
 	for i, b := range blocks {
 		if b.lang != "sh" {
@@ -135,6 +136,10 @@ func TestReadmeShell(t *testing.T) {
 				break
 			}
 			commands++
+			if words[3] == "report" {
+				checkReport(ctx, t, blocks, i, words)
+				break
+			}
 			got := command(ctx, t, b, words)
 			if i+1 < len(blocks) && blocks[i+1].lang == "text" && got != blocks[i+1].text {
 				t.Errorf("README.md:%d: printed\n%sbut the README shows\n%s", b.line, got, blocks[i+1].text)
@@ -154,9 +159,37 @@ func TestReadmeShell(t *testing.T) {
 			t.Errorf("README.md:%d: this test does not know how to run %q", b.line, b.text)
 		}
 	}
-	if curls < 4 || commands < 3 {
+	if curls < 4 || commands < 4 {
 		t.Fatalf("only %d curl lines and %d uses of the command line were found", curls, commands)
 	}
+}
+
+// checkReport sends the README's requests to a server that only reports, and checks what
+// the command line then says of its records, for which the README has a file name.
+func checkReport(ctx context.Context, t *testing.T, blocks []block, i int, words []string) {
+	t.Helper()
+	t.Run("report", func(t *testing.T) {
+		const name = "records.jsonl"
+		path := filepath.Join(t.TempDir(), name)
+		before, at := blocks[i-1], slices.Index(words, name)
+		if !strings.Contains(before.text, "-mode report -records "+name) || at < 0 {
+			t.Fatalf("README.md:%d: the records of what?", blocks[i].line)
+		}
+		words = slices.Clone(words)
+		words[at] = path
+		t.Run("requests", func(t *testing.T) { // at its end the server has stopped
+			base := startRecords(ctx, t, func(string) {}, "-mode", "report", "-records", path)
+			for _, b := range blocks {
+				if words := shellWords(t, b, "curl"); words != nil && strings.Contains(b.text, "-d") {
+					curl(ctx, t, b, words, base)
+				}
+			}
+		})
+		got := command(ctx, t, blocks[i], words)
+		if want := blocks[i+1].text; !strings.HasPrefix(got, want) {
+			t.Errorf("README.md:%d: printed\n%sbut the README shows\n%s", blocks[i].line, got, want)
+		}
+	})
 }
 
 // checkLog checks the log lines of the README.
@@ -190,9 +223,12 @@ func command(ctx context.Context, t *testing.T, b block, words []string) string 
 }
 
 // shellWords splits a command of one line. Single quotes are all the quoting that
-// the README uses.
-func shellWords(t *testing.T, b block) []string {
+// the README uses. With a program it returns nil for a line that runs another.
+func shellWords(t *testing.T, b block, program ...string) []string {
 	t.Helper()
+	if len(program) > 0 && (b.lang != "sh" || !strings.HasPrefix(b.text, program[0]+" ")) {
+		return nil
+	}
 	var words []string
 	for i, part := range strings.Split(strings.TrimSpace(b.text), "'") {
 		if i%2 == 1 {
@@ -249,15 +285,15 @@ func curl(ctx context.Context, t *testing.T, b block, words []string, base strin
 	return string(text)
 }
 
-// startRecords builds and runs the records server and returns its base URL. When it has
-// ended, its log must hold the lines that the README shows of it.
-func startRecords(ctx context.Context, t *testing.T, blocks []block) string {
+// startRecords builds and runs the records server and returns its base URL. When the test
+// ends and the server with it, ended is told its log.
+func startRecords(ctx context.Context, t *testing.T, ended func(log string), args ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "records-server")
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/records-server").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, text)
 	}
-	cmd := exec.Command(program, "-addr", "127.0.0.1:0", "-debug") // ends in Cleanup, when ctx is done already
+	cmd := exec.Command(program, append(args, "-addr", "127.0.0.1:0", "-debug")...) // ends in Cleanup, when ctx is done already
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +311,7 @@ func startRecords(ctx context.Context, t *testing.T, blocks []block) string {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the records server ended with %v", err)
 		}
-		checkLog(t, blocks, log.String())
+		ended(log.String())
 	})
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
