@@ -5,7 +5,8 @@ import "context"
 // Sink takes decision records: a file, a counter, an audit service.
 //
 // Record is called once for each record, from one goroutine at a time for each gate, with
-// the values of the request's context but without its end. What it does changes no verdict: an
+// the values of the request's context but without its end; where records have queued up, of
+// those further back without the values too. What it does changes no verdict: an
 // error and a panic are logged by the gate, and a call that takes long holds up the
 // request for a moment only (middleware says how long), after which records queue up and,
 // when the queue is full, are counted in [Record.Lost] of the next one. A sink must not

@@ -23,7 +23,7 @@ func bxQuick(t *testing.T, f func()) {
 	t.Helper()
 	start := time.Now()
 	f()
-	if d := time.Since(start); d > 3*time.Second {
+	if d := time.Since(start); d > 10*time.Second {
 		t.Errorf("took %v: something waited for an answer that never came", d)
 	}
 }

@@ -169,8 +169,8 @@ func unusable(label *policydecl.Label, assurance string) string {
 }
 
 // targetName names what a request is about in the server's own words, as far as there are
-// any. A URI that nobody has declared is reduced to its scheme: what follows can hold what
-// the model knows.
+// any. A URI that nobody has declared is reduced to its scheme, if the server has anything of that
+// scheme: the rest can hold what the model knows.
 func (g *Gate) targetName(st *state, k key, d details) (name string, registered bool) {
 	if byURI(k.kind) {
 		return decision.Text(k.name), true
@@ -200,17 +200,10 @@ func uriName(st *state, uri string) (name string, registered bool) {
 		return decision.Text(names.keys[found[0]].name), true
 	}
 	scheme, _, ok := strings.Cut(uri, ":")
-	if !ok || !isScheme(scheme) {
+	if scheme = strings.ToLower(scheme); !ok || !names.schemes[scheme] {
 		return "", false
 	}
-	return scheme + ":", false
-}
-
-// isScheme reports whether s is written as RFC 3986 (section 3.1) has schemes. What is
-// before the first colon of a text that is no URI can be anything.
-func isScheme(s string) bool {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	return s != "" && len(s) <= 32 && strings.IndexByte(letters, s[0]) >= 0 && strings.TrimLeft(s, letters+"0123456789+-.") == ""
+	return decision.Text(scheme + ":"), false
 }
 
 // requestID is the JSON text of the id.

@@ -15,6 +15,8 @@ import (
 const (
 	// laneDepth is how many records wait for one sink before records are lost to it.
 	laneDepth = 4096
+	// laneContexts is how many of them keep the context of their request.
+	laneContexts = 64
 	// sinkPatience is how long a request waits for a sink to take its record. A sink that
 	// answers in time has it before the handler runs; for one that does not, no further
 	// request waits until it has caught up.
@@ -62,6 +64,11 @@ func (l *lane) put(ctx context.Context, r decision.Record) *delivery {
 		l.lost += r.Requests()
 		l.full.add(ctx, r.Requests(), nil)
 		return nil
+	}
+	if len(l.queue) >= laneContexts {
+		// The request will be over, and what its context holds, such as its label, would be
+		// kept for nothing.
+		ctx = context.Background()
 	}
 	// What a sink makes of the slices is its own.
 	r.Rejected, r.AcceptFrom = slices.Clone(r.Rejected), slices.Clone(r.AcceptFrom)

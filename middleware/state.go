@@ -29,7 +29,7 @@ type state struct {
 	alone    group // resources with a mode and nothing else
 	governed group // what Govern has set alone, and overrides that loosen
 
-	named func() group // registered resources without a policy; for the record only
+	named func() names // for the record only
 }
 
 // key names a target, whoever has declared it.

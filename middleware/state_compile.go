@@ -3,6 +3,7 @@ package middleware
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/flowgate-mcp/flowgate/overrides"
@@ -38,7 +39,7 @@ func (r *registry) compile(o overrides.Overrides) (*state, error) {
 	}
 	st.set = st.declared.set
 	st.digest = policydecl.DigestOf(r.codeDigest + " " + o.Digest())
-	st.named = sync.OnceValue(func() group { return r.namesWithoutPolicy(cfg) })
+	st.named = sync.OnceValue(func() names { return r.namesOfResources(cfg) })
 	return st, nil
 }
 
@@ -128,23 +129,36 @@ func (r *registry) modesUnder(o overrides.Overrides) map[key]Mode {
 	return modes
 }
 
-// namesWithoutPolicy compiles the resources and templates that are known by name only.
-// One that no URI could match is left out.
-func (r *registry) namesWithoutPolicy(cfg policydecl.Config) group {
+// names is what records call a URI that no policy of its own governs.
+type names struct {
+	group                   // resources and templates that the server has
+	schemes map[string]bool // of all URIs that it has
+}
+
+// namesOfResources compiles the resources and templates that are known by name. One that
+// no URI could match is left out.
+func (r *registry) namesOfResources(cfg policydecl.Config) names {
+	n := names{schemes: make(map[string]bool)}
 	var list []policydecl.Declaration
 	r.known.Range(func(k, _ any) bool {
-		k2 := k.(key)
-		if byURI(k2.kind) && checkTarget(k2.kind, k2.name) == nil {
-			list = append(list, policydecl.Declaration{Kind: k2.kind, Name: k2.name})
+		have := k.(key)
+		if !byURI(have.kind) {
+			return true
+		}
+		if scheme, _, ok := strings.Cut(have.name, ":"); ok {
+			n.schemes[strings.ToLower(scheme)] = true
+		}
+		if checkTarget(have.kind, have.name) == nil {
+			list = append(list, policydecl.Declaration{Kind: have.kind, Name: have.name})
 		}
 		return true
 	})
 	slices.SortFunc(list, func(a, b policydecl.Declaration) int {
 		return compareKeys(key{a.Kind, a.Name}, key{b.Kind, b.Name})
 	})
-	g, err := newGroup(cfg, list)
-	if err != nil {
-		g, _ = newGroup(cfg, nil)
+	var err error
+	if n.group, err = newGroup(cfg, list); err != nil {
+		n.group, _ = newGroup(cfg, nil)
 	}
-	return g
+	return n
 }
