@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -113,12 +114,9 @@ func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) error
 	if o.DangerouslyReportUndeclared && !r.undeclared {
 		loosens("dangerouslyReportUndeclared", "true", "the code refuses what such peers send")
 	}
-	beyond := func(path string, p, code policydecl.Policy) {
-		for _, token := range p.Beyond(code) {
-			loosens(tokenPath(path, p, token), token, "the code does not accept it there")
-		}
+	for _, token := range o.Default.Beyond(code.Default()) {
+		loosens(tokenPath("default", o.Default, token), token, "the code does not accept it there")
 	}
-	beyond("default", o.Default, code.Default())
 	for _, t := range o.Targets {
 		path := targetPath(t.Kind, t.Name)
 		if checkTarget(t.Kind, t.Name) != nil {
@@ -131,8 +129,8 @@ func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) error
 			errs = append(errs, e)
 		}
 		matchers(path, t.Policy)
-		for _, p := range g.declaredFor(code, t) {
-			beyond(path, t.Policy, p)
+		for _, token := range beyondAny(t.Policy, g.declaredFor(code, t)) {
+			loosens(tokenPath(path, t.Policy, token), token, "the code does not accept it there")
 		}
 		mode, own := r.modes[key{t.Kind, t.Name}]
 		if !own {
@@ -143,6 +141,14 @@ func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) error
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// beyondAny returns the tokens of p that some of the policies do not list, each once and in
+// the order of p.
+func beyondAny(p policydecl.Policy, policies []policydecl.Policy) []string {
+	return slices.DeleteFunc(p.Tokens(), func(token string) bool {
+		return !slices.ContainsFunc(policies, func(q policydecl.Policy) bool { return slices.Contains(p.Beyond(q), token) })
+	})
 }
 
 // tokenPath is where a token stands in a policy.

@@ -20,6 +20,7 @@ import (
 
 // Cases 18 to 29: the JSON-RPC envelope and the differences between JSON readers.
 
+// L8: a member whose name two readers take differently reaches no handler.
 func TestCaseB18MemberNamesByCase(t *testing.T) {
 	f := bxNew(t)
 	bxEras(t, func(t *testing.T, modern bool) {
@@ -115,6 +116,7 @@ func bxHas(method string, modern bool) bool {
 	return method != "subscriptions/listen" && !modern || method != "resources/subscribe" && modern
 }
 
+// G4: one error object, wherever the request came in.
 func TestCaseB20OneErrorObject(t *testing.T) {
 	f := bxNew(t)
 	h := f.handler(t)
@@ -206,6 +208,7 @@ func TestCaseB22NullID(t *testing.T) {
 	bxNoRequest(t, func(msg string) string { return strings.Replace(msg, `"id":1,`, `"id":null,`, 1) })
 }
 
+// X1: odd ids come back as they were sent.
 func TestCaseB23OddIDs(t *testing.T) {
 	f := bxNew(t)
 	h := f.handler(t)

@@ -74,7 +74,8 @@ func ungatedLines(t testing.TB) []namedLine {
 }
 
 // TestMatrix sends every kind of request over every transport, in both eras, with
-// every kind of label (section 5; cases 3, 5, 6 and 17).
+// every kind of label (section 5; cases 3, 5, 6 and 17). A refusal is as X1, X2, X3 and G2
+// ask.
 func TestMatrix(t *testing.T) {
 	id := 0
 	for _, l := range gatedLines(t) {

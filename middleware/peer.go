@@ -15,8 +15,8 @@ import (
 
 // peerOrigin says whether the peer of a request has declared the client capability
 // flow.origin of the draft: that it labels what it sends. It is there for the operator,
-// who can tell a host that never labels from a label that got lost on the way, and it
-// changes no verdict.
+// who can tell a host that never labels from a label that got lost on the way. No verdict
+// depends on it, unless Config.DangerouslyReportUndeclared is set.
 //
 // In the protocol of 2026-07-28 each request says it for itself. In that of 2025-11-25
 // and earlier initialize says it for the session; where no initialize of the session has

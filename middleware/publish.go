@@ -74,7 +74,7 @@ func (g *Gate) afterListPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRe
 // share memory with the server's own, so what changes is copied.
 func publishOverrides[D any](ctx context.Context, g *Gate, kind policydecl.TargetKind, list *[]D, parts func(*D) (string, **mcp.Meta)) {
 	st := g.now()
-	if len(st.policies) == 0 || server.ServerFromContext(ctx) != g.server {
+	if len(st.policies) == 0 || !st.publishes() || server.ServerFromContext(ctx) != g.server {
 		return
 	}
 	copied := false
@@ -88,6 +88,24 @@ func publishOverrides[D any](ctx context.Context, g *Gate, kind policydecl.Targe
 			*list, copied = slices.Clone(*list), true
 		}
 		_, meta := parts(&(*list)[i])
-		*meta = withMeta(*meta, p)
+		*meta = withMeta(*meta, st.published(p, *meta))
 	}
+}
+
+// published is what lists say of a declaration that a policy of the overrides governs: that
+// policy. A declaration that came later may have a narrower one, which has to accept
+// besides; then only what both list is certain to be accepted.
+func (st *state) published(over policydecl.Policy, meta *mcp.Meta) policydecl.Policy {
+	own, err := declared(meta)
+	if err != nil {
+		return policydecl.AcceptFrom()
+	}
+	if own.IsZero() || st.over.DangerouslyLoosen {
+		return over
+	}
+	beyond := over.Beyond(own)
+	if len(beyond) == 0 {
+		return over
+	}
+	return policydecl.AcceptFrom(slices.DeleteFunc(over.Tokens(), func(token string) bool { return slices.Contains(beyond, token) })...)
 }
