@@ -59,6 +59,7 @@ var readViolations = []struct {
 	{"just enough tokens", `{"data":{` + key + `:{"rejected":[],"acceptFrom":` + list(flowerrors.MaxViolationItems, `""`) + `}}}`, true, "", ""},
 }
 
+// X2 and X5: the key alone makes an error a refusal, and one that cannot be read is one too.
 func TestReadViolation(t *testing.T) {
 	for _, tc := range readViolations {
 		t.Run(tc.name, func(t *testing.T) {

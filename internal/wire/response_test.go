@@ -34,6 +34,7 @@ func TestReadResponse(t *testing.T) {
 	}
 }
 
+// X1: an error carries the id as it was sent.
 func TestAppendError(t *testing.T) {
 	for _, c := range []struct{ id, want string }{
 		{"", `x{"jsonrpc":"2.0","id":null,"error":{"code":1}}`},

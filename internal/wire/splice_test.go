@@ -18,6 +18,7 @@ func capability(msg string) string {
 	return string(wire.SpliceCapability([]byte(msg), "flow", "x/flow", []byte(`{"v":1}`), "result", "capabilities"))
 }
 
+// D1 and D3: a policy is added beside the other members, and nothing else changes by a byte.
 func TestSpliceDeclarations(t *testing.T) {
 	for _, c := range []struct{ msg, want string }{
 		{`{"result":{"tools":[{"_meta":{"k/p":{"a":[]}}}]}}`, `{"result":{"tools":[{"_meta":{"k/p":{"a":[]}},"p":{"a":[]}}]}}`},
@@ -51,6 +52,7 @@ func TestSpliceDeclarations(t *testing.T) {
 	}
 }
 
+// D2 and D3: so it is with the capability.
 func TestSpliceCapability(t *testing.T) {
 	for _, c := range []struct{ msg, want string }{
 		{`{"result":{"capabilities":{}}}`, `{"result":{"capabilities":{"flow":{"v":1},"extensions":{"x/flow":{"v":1}}}}}`},
