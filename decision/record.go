@@ -81,6 +81,11 @@ const (
 	ReasonPolicy Reason = "bad-policy"
 	// ReasonPanic: code that judges the request panicked.
 	ReasonPanic Reason = "panic"
+
+	// ReasonSampled: the gate had more kinds of records in a second than it counts apart, and
+	// this one stands for requests of which nothing is known but verdict and mode, whether
+	// the gate objects to them or not.
+	ReasonSampled Reason = "sampled"
 )
 
 // Record is one decision. The zero value is a refusal about which nothing is known. A

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -31,35 +32,96 @@ func (g *Gate) Apply(o overrides.Overrides) error {
 		return fmt.Errorf("flowgate: %w", err)
 	}
 	if before.digest != after.digest {
-		g.recorder.say(context.Background(), slog.LevelInfo, "flow overrides have changed",
-			slog.String("old", before.digest), slog.String("new", after.digest),
-			slog.String("mode", after.server.String()), slog.Bool("enforces", after.enforces()))
+		g.announce("flow overrides have changed", after, slog.String("old", before.digest), slog.String("new", after.digest),
+			slog.String("oldUri", before.set.URI()))
 	}
 	return nil
+}
+
+// announce logs what is in force, loudly if that lets through what a gate would refuse.
+func (g *Gate) announce(msg string, st *state, more ...slog.Attr) {
+	level := slog.LevelInfo
+	loose := st.loose()
+	if len(loose) > 0 {
+		level = slog.LevelWarn
+	}
+	attrs := append(more, slog.String("overrides", st.over.Digest()), slog.String("uri", st.set.URI()), slog.String("mode", st.server.String()), slog.Bool("enforces", st.enforces()))
+	if len(loose) > 0 {
+		attrs = append(attrs, slog.Any("loose", loose))
+	}
+	g.recorder.say(context.Background(), level, msg, attrs...)
+}
+
+// maxLoose is how many things one log line lists.
+const maxLoose = 16
+
+// loose lists what is looser than a gate that enforces everything its code declares.
+func (st *state) loose() []string {
+	var list []string
+	add := func(what string) {
+		if len(list) < maxLoose {
+			list = append(list, what)
+		} else {
+			list[maxLoose-1] = "and more"
+		}
+	}
+	if st.over.DangerouslyLoosen {
+		add("dangerouslyLoosen")
+	}
+	if st.undeclared {
+		add("dangerouslyReportUndeclared")
+	}
+	if st.server != Enforce {
+		add("mode " + st.server.String())
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(st.modes), compareKeys) {
+		if m := st.modes[k]; m != Enforce {
+			add(targetPath(k.kind, k.name) + " mode " + m.String())
+		}
+	}
+	return list
 }
 
 func (g *Gate) swap(o overrides.Overrides) (before, after *state, err error) {
 	r := g.reg
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	before = r.now.Load()
 	base := r.base
 	base.Targets = r.targets(true)
-	set, err := policydecl.Compile(base)
+	r.mu.Unlock()
+	// Without the lock: a file may name thousands of targets. What is declared meanwhile
+	// has to accept besides, whatever the check says.
+	set, err := g.compileCode(base, o)
 	if err == nil {
 		err = g.checkOverrides(set, o)
-	}
-	if err == nil {
-		after, err = r.compile(o)
-	}
-	if err == nil && r.resumable && after.publishes() {
-		err = errResumable
 	}
 	if err != nil {
 		return nil, nil, err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if after, err = r.compile(o); err != nil {
+		return nil, nil, err
+	}
+	if r.resumable && after.publishes() {
+		return nil, nil, &flowerrors.ConfigError{
+			Path: "mode", Value: after.server.String(), Reason: flowerrors.ReasonUnsupported,
+			Detail: "the server has a transport with resumable streams, which the gate covers only while it is off",
+			Hint:   "restart the server without WithEventStore",
+		}
+	}
+	before = r.now.Load()
+	after.applied, after.declarations = before.applied+1, before.declarations
 	r.now.Store(after)
 	return before, after, nil
+}
+
+// compileCode compiles what the code declares. Where the code leaves the server's URI to
+// the operator, o has to name it.
+func (g *Gate) compileCode(base policydecl.Config, o overrides.Overrides) (*policydecl.Set, error) {
+	if base.URI == "" {
+		base.URI = o.URI
+	}
+	return policydecl.Compile(base)
 }
 
 // Overrides returns a copy of the overrides in force.
@@ -70,9 +132,9 @@ func (g *Gate) Overrides() overrides.Overrides {
 	return g.now().over.Clone()
 }
 
-// Digest returns a short text that is the same for two gates with the same URI, default,
-// modes and overrides. Every decision record has it, as Settings.
-func (g *Gate) Digest() string {
+// Settings returns a short text that is the same for two gates with the same URI, default,
+// modes and overrides. Every decision record has it.
+func (g *Gate) Settings() string {
 	if !g.made() {
 		return ""
 	}
@@ -89,20 +151,26 @@ func (g *Gate) Flush(ctx context.Context) error {
 	return g.recorder.flush(ctx)
 }
 
-// checkOverrides reports every mistake in overrides. code is what the code declares. The
-// caller holds g.reg.mu.
+// checkOverrides reports the mistakes in overrides, every one up to overrides.MaxFaults. code
+// is what the code declares.
 func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) error {
 	r := g.reg
 	errs := []error{o.Check()}
+	faults := 0
 	matchers := func(path string, p policydecl.Policy) {
 		if p.Err() == nil { // else o.Check has said so
 			errs = append(errs, flowerrors.Under(path, code.Check(p)))
 		}
 	}
 	matchers("default", o.Default)
+	add := func(e *flowerrors.ConfigError) {
+		if faults++; faults <= overrides.MaxFaults {
+			errs = append(errs, e)
+		}
+	}
 	loosens := func(path, value, detail string) {
 		if !o.DangerouslyLoosen {
-			errs = append(errs, &flowerrors.ConfigError{
+			add(&flowerrors.ConfigError{
 				Path: path, Value: value, Reason: flowerrors.ReasonLoosens,
 				Detail: detail, Hint: "tighten it, or set dangerouslyLoosen to say that this is meant",
 			})
@@ -122,11 +190,17 @@ func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) error
 		if checkTarget(t.Kind, t.Name) != nil {
 			continue // o.Check has said so
 		}
+		if faults > overrides.MaxFaults {
+			break // whatever else there is, the file is refused
+		}
 		if !t.Optional && !g.has(key{t.Kind, t.Name}) {
 			e := g.unknownTarget(key{t.Kind, t.Name})
 			e.Path = path
 			e.Hint += ", or set optional if it comes later"
-			errs = append(errs, e)
+			add(e)
+		}
+		if t.Policy.Err() != nil {
+			continue // o.Check has said so
 		}
 		matchers(path, t.Policy)
 		for _, token := range beyondAny(t.Policy, g.declaredFor(code, t)) {
@@ -139,6 +213,11 @@ func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) error
 		if t.Mode != ModeUnset && t.Mode.LooserThan(mode) {
 			loosens(path+".mode", t.Mode.String(), "the code says "+mode.String())
 		}
+	}
+	if faults > overrides.MaxFaults {
+		errs = append(errs, &flowerrors.ConfigError{
+			Reason: flowerrors.ReasonLimit, Limit: overrides.MaxFaults, Detail: "there are more mistakes than are listed", Hint: "mend these first",
+		})
 	}
 	return errors.Join(errs...)
 }

@@ -48,7 +48,7 @@ var apMistakes = []struct {
 	{"bad prefix", apOver(apTarget(policydecl.Prefix, "file:///secret", "user", 0)), []string{`prefixes["file:///secret"] never-matches`}},
 	{"bad URI", overrides.Overrides{URI: "records"}, []string{`uri unusable-uri`}},
 	{"the user's URI", overrides.Overrides{URI: "urn:mcp:user"}, []string{`uri reserved`}},
-	{"bad token", apOver(apTarget(policydecl.Tool, "export", "User", 0)), []string{`tools["export"].acceptFrom[0] unknown-token`, `tools["export"].acceptFrom[0] loosens`}},
+	{"bad token", apOver(apTarget(policydecl.Tool, "export", "User", 0)), []string{`tools["export"].acceptFrom[0] unknown-token`}},
 	{"no such mode", overrides.Overrides{Mode: 9}, []string{`mode unknown-token`}},
 	{"no such mode of a tool", apOver(apTarget(policydecl.Tool, "export", "-", 9)), []string{`tools["export"].mode unknown-token`}},
 	{"says nothing", apOver(apTarget(policydecl.Tool, "export", "-", 0)), []string{`tools["export"] missing`}},
@@ -182,20 +182,21 @@ func TestApplyReadsBack(t *testing.T) {
 	var log apLog
 	g, lines := everywhere(t, newRecipient(), log.config())
 	inside := lines[3].line
-	zero := g.Digest()
+	zero := g.Settings()
 	digests := map[string]string{}
 	for name, o := range apGood {
 		apMust(t, g, overrides.Overrides{})
 		log.changes(t)
-		old := g.Digest()
+		old := g.Settings()
 		apMust(t, g, o)
 		got := log.changes(t)
 		switch {
-		case name == "nothing" && (len(got) > 0 || g.Digest() != old):
-			t.Errorf("nothing: %+v, %s", got, g.Digest())
-		case name != "nothing" && (len(got) != 1 || got[0].Old != old || got[0].New != g.Digest() || old == g.Digest()):
-			t.Errorf("%s: logged %+v, digest %s after %s", name, got, g.Digest(), old)
-		case name == "loose" && (got[0].Mode != "report" || got[0].Enforces), name == "all" && (got[0].Mode != "enforce" || !got[0].Enforces):
+		case name == "nothing" && (len(got) > 0 || g.Settings() != old):
+			t.Errorf("nothing: %+v, %s", got, g.Settings())
+		case name != "nothing" && (len(got) != 1 || got[0].Old != old || got[0].New != g.Settings() || old == g.Settings()):
+			t.Errorf("%s: logged %+v, digest %s after %s", name, got, g.Settings(), old)
+		case name == "loose" && (got[0].Mode != "report" || got[0].Enforces || got[0].Level != "WARN" || len(got[0].Loose) == 0),
+			name == "all" && (got[0].Mode != "enforce" || !got[0].Enforces):
 			t.Errorf("%s: logged %+v", name, got)
 		}
 		view := apView(t, g, inside)
@@ -213,14 +214,14 @@ func TestApplyReadsBack(t *testing.T) {
 				t.Errorf("%s: %s in force, want %s", name, got, want)
 			}
 		}
-		if other, twice := digests[g.Digest()]; twice {
+		if other, twice := digests[g.Settings()]; twice {
 			t.Errorf("%s and %s have one digest", name, other)
 		}
-		digests[g.Digest()] = name
+		digests[g.Settings()] = name
 	}
 	apMust(t, g, overrides.Overrides{})
-	if g.Digest() != zero {
-		t.Errorf("digest %s, was %s", g.Digest(), zero)
+	if g.Settings() != zero {
+		t.Errorf("digest %s, was %s", g.Settings(), zero)
 	}
 }
 
@@ -234,11 +235,11 @@ func TestApplyOrderAndSpelling(t *testing.T) {
 	export, brief := apTarget(policydecl.Tool, "export", "self,user", 0), apTarget(policydecl.Prompt, "brief", "", 0)
 	apMust(t, g, apOver(export, brief))
 	log.changes(t)
-	digest := g.Digest()
+	digest := g.Settings()
 	export.Policy = apPolicy("user,self")
 	apMust(t, g, apOver(brief, export))
-	if got := log.changes(t); len(got) != 0 || g.Digest() != digest {
-		t.Errorf("logged %v, digest %s after %s", got, g.Digest(), digest)
+	if got := log.changes(t); len(got) != 0 || g.Settings() != digest {
+		t.Errorf("logged %v, digest %s after %s", got, g.Settings(), digest)
 	}
 }
 
@@ -280,8 +281,8 @@ func TestApplyZeroGate(t *testing.T) {
 			t.Errorf("%q", got)
 		}
 		o := g.Overrides()
-		if !o.IsZero() || g.Digest() != "" || g.Flush(context.Background()) == nil {
-			t.Errorf("%+v, %q", o, g.Digest())
+		if !o.IsZero() || g.Settings() != "" || g.Flush(context.Background()) == nil {
+			t.Errorf("%+v, %q", o, g.Settings())
 		}
 	}
 }

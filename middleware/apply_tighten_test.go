@@ -185,7 +185,10 @@ func TestApplyURI(t *testing.T) {
 	}
 	cfg.Overrides.URI = ownURI
 	g, lines := everywhere(t, newRecipient(), cfg)
-	for _, step := range []struct{ uri, counts string }{{"", ownURI}, {other, other}, {"HTTPS://Other.Example:443/mcp", other}, {"", ownURI}} {
+	if err := g.Apply(overrides.Overrides{}); !slices.Equal(apFaults(t, err), []string{"uri missing"}) {
+		t.Errorf("overrides without the URI that the code leaves to them: %v", err)
+	}
+	for _, step := range []struct{ uri, counts string }{{ownURI, ownURI}, {other, other}, {"HTTPS://Other.Example:443/mcp", other}, {ownURI, ownURI}} {
 		apMust(t, g, overrides.Overrides{URI: step.uri})
 		for _, l := range lines {
 			for _, uri := range []string{ownURI, other} {

@@ -146,6 +146,19 @@ func (w apTwin) demands(rt apRoute) (all []apDemand) {
 		mode, _ := w.mode(k)
 		all = append(all, apDemand{d.accept, mode})
 	}
+	// What has a mode and no policy says how strictly the others count there.
+	for _, k := range keys {
+		declared := slices.ContainsFunc(rt.code, func(d apDecl) bool { return apKey(d.kind, d.name) == k && !d.session })
+		mode, explicit := w.mode(k)
+		if _, has := w.own(k); has || declared || !explicit {
+			continue
+		}
+		for i := range all {
+			if mode.Or(middleware.Enforce) < all[i].mode.Or(middleware.Enforce) {
+				all[i].mode = mode
+			}
+		}
+	}
 	governed := w.o.DangerouslyLoosen && overridden > 0
 	if !governed && (coded == 0 || rt.plain != "") {
 		all = append(all, w.defaultFor(rt, keys, overridden > 0))
@@ -171,10 +184,35 @@ func (w apTwin) defaultFor(rt apRoute, keys []string, overridden bool) apDemand 
 			d.mode = mode
 		}
 	}
-	if d.mode == 0 {
-		d.mode = w.o.Mode.Or(w.cfg.Mode)
+	server := w.o.Mode.Or(w.cfg.Mode)
+	if d.mode == 0 || d.mode > server && w.servesMore(rt, keys) {
+		d.mode = server
 	}
 	return d
+}
+
+// apServed is what the world registers by URI without a policy.
+var apServed = map[string]bool{
+	"resources plain://a/one": true, "resources mix://h/1": true, "templates solo://h/{id}": true,
+	"templates notes://item/{id}": true, "templates file:///{+path}": true,
+}
+
+// servesMore reports whether something of which nobody has said anything answers there as
+// well, and nobody speaks of the whole space or of the one thing that runs.
+func (w apTwin) servesMore(rt apRoute, keys []string) bool {
+	more := false
+	for _, k := range keys {
+		_, mode := w.mode(k)
+		_, own := w.own(k)
+		if (mode || own) && strings.HasPrefix(k, "prefixes ") && !slices.ContainsFunc(rt.code, func(d apDecl) bool { return apKey(d.kind, d.name) == k }) {
+			return false
+		}
+		if mode && rt.plain != "" && k == "resources "+rt.plain {
+			return false
+		}
+		more = more || apServed[k] && !mode && !own
+	}
+	return more
 }
 
 // refuses is the twin's verdict.

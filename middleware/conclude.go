@@ -14,6 +14,7 @@ import (
 
 	"github.com/flowgate-mcp/flowgate/decision"
 	"github.com/flowgate-mcp/flowgate/internal/plain"
+	"github.com/flowgate-mcp/flowgate/internal/wire"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -44,7 +45,8 @@ func (r *record) concludeAs(own bool) {
 	if r.verdict == broken && !f.verdict.Objects() {
 		f = finding{verdict: decision.Fault, mode: Enforce, reason: decision.ReasonSeams, detail: errUndecided.Error()}
 	}
-	st := r.now
+	r.stopped = f.inForce() != accepted
+	st := r.by()
 	d := details{about: about{r.method, r.target}, known: r.known, rawID: r.rawID, id: r.id, took: r.took, label: &r.label, version: r.version}
 	ctx := r.inner
 	if ctx == nil {
@@ -58,6 +60,25 @@ func (r *record) concludeAs(own bool) {
 	r.gate.tell(ctx, st, f, d)
 }
 
+// concludeRefusal does so where a seam refuses. If the request has its record already,
+// because a handler that it had reached has called another as a Go function, or a task is
+// stopped later, a plain line says so.
+func (r *record) concludeRefusal() {
+	r.mu.Lock()
+	told, id, method := r.concluded, r.rawID, r.method
+	due := told && !r.stopped
+	r.stopped = r.stopped || due
+	r.mu.Unlock()
+	if !told {
+		r.conclude()
+	}
+	if !due {
+		return
+	}
+	r.gate.recorder.say(r.Context, slog.LevelInfo, "request refused by flow policy after its decision record was made",
+		slog.String(decision.KeyMethod, decision.Text(string(method))), slog.String(decision.KeyID, decision.Text(string(id))))
+}
+
 // skip says that the request is none of those that have a record.
 func (r *record) skip() {
 	r.mu.Lock()
@@ -65,10 +86,11 @@ func (r *record) skip() {
 	r.concluded = true
 }
 
-// conclude does the same for a request that never got a record of its own, because the
-// door has stopped it, or mcp-go before it made a context. fate is what became of its
-// answer.
-func (e *entry) conclude(g *Gate, fate fate) {
+// conclude does the same for a request whose answer leaves, or that is over without one (kind
+// is wire.Other then): one that never got a record of its own, because the door has stopped
+// it, or mcp-go before it made a context; and one that the seams and hooks have not concluded.
+// fate is what became of the answer.
+func (e *entry) conclude(g *Gate, fate fate, kind wire.Kind) {
 	if !e.seen.Load() || !e.gated {
 		return
 	}
@@ -76,9 +98,21 @@ func (e *entry) conclude(g *Gate, fate fate) {
 		if fate == fail && r.state() == undecided {
 			r.fail(decision.ReasonSeams, errUnseen)
 		}
-		r.concludeAs(fate == pass)
+		r.concludeAs(fate == pass && kind == wire.Error)
 		return
 	}
+	e.concludeAs(g, fate)
+}
+
+// concludeUnbound does so for a request of a stream that may still be running: what has a
+// record is concluded where it runs.
+func (e *entry) concludeUnbound(g *Gate) {
+	if e.seen.Load() && e.gated && e.rec.Load() == nil {
+		e.concludeAs(g, pass)
+	}
+}
+
+func (e *entry) concludeAs(g *Gate, fate fate) {
 	if !e.concluded.CompareAndSwap(false, true) {
 		return
 	}
@@ -242,7 +276,7 @@ func peerIdentity(ctx context.Context, meta *mcp.Meta) (client, protocol, sessio
 // last seam, in the request's own goroutine. What the way out might still stop, because no
 // seam has judged it, is left to the way out, where there is one.
 func (g *Gate) afterSuccess(ctx context.Context, id any, method mcp.MCPMethod, _ any, _ any) {
-	if r := g.gatedRecord(ctx, id, method); r != nil && (!r.isBound() || r.state() != undecided) {
+	if r := g.gatedRecord(ctx, id, method); r != nil && (!r.isBound() || r.state() != undecided || r.mode() != Enforce) {
 		r.conclude()
 	}
 }
@@ -286,25 +320,43 @@ func (r *record) isBound() bool {
 // to be stopped. On a wrapped transport the way out makes its decision record.
 func (g *Gate) orphan(ctx context.Context, a about, why error) (stop bool) {
 	st := g.now()
-	f := finding{verdict: decision.Fault, mode: st.server, reason: decision.ReasonSeams, detail: why.Error()}
+	f := faultIn(st.requestMode(a.method, a.target), why)
 	if g.edgeOf(ctx) == nil {
 		g.tell(ctx, st, f, details{about: a})
-	} else {
+	} else if f.verdict == decision.Fault {
 		g.fault(ctx, a, why)
 	}
 	return f.inForce() != accepted
 }
 
-// unrecorded tells the way out of a wrapped transport that the request whose Before hook is
-// running has no record, so that the operator's record says so.
-func (g *Gate) unrecorded(ctx context.Context, id any, a about) {
+// faultIn is the finding that the gate is not in order, in a mode.
+func faultIn(mode Mode, why error) finding {
+	if mode == DangerouslyOff {
+		return finding{verdict: decision.Unjudged, mode: mode}
+	}
+	return finding{verdict: decision.Fault, mode: mode, reason: decision.ReasonSeams, detail: why.Error()}
+}
+
+// unrecorded is orphan for a Before hook, which knows the id of the request: it tells the
+// way out of a wrapped transport what to record. Where the door has seen why there can be no
+// record, because _meta is no object, that stands.
+func (g *Gate) unrecorded(ctx context.Context, id any, a about) (stop bool) {
 	edge := g.edgeOf(ctx)
 	if edge == nil {
-		return // the seam that stops the request says so
+		return g.orphan(ctx, a, errNoRecord)
 	}
-	if e := edge.find(id, a); e != nil && (e.finding == nil || !e.finding.verdict.Objects()) {
-		e.finding = &finding{verdict: decision.Fault, mode: e.mode, reason: decision.ReasonSeams, detail: errNoRecord.Error()}
+	e := edge.find(id, a)
+	if e == nil {
+		return g.orphan(ctx, a, errNoRecord)
 	}
+	if e.finding == nil || e.finding.reason != decision.ReasonMeta {
+		f := faultIn(e.mode, errNoRecord)
+		e.finding = &f
+		if f.verdict == decision.Fault {
+			g.fault(ctx, a, errNoRecord)
+		}
+	}
+	return e.mode == Enforce
 }
 
 // fault logs that the gate is not in order, where there is no request to record, or where

@@ -94,7 +94,9 @@ type Config struct {
 	// SampleAbove bounds how many alike records a second go to Logger and Sinks: those of
 	// one method, verdict, mode, reason, label class and registered target. Of what is
 	// above it, one more record goes out at the end of the second, which says in Suppressed
-	// for how many others it stands. Zero records every request.
+	// for how many others it stands. If there are more than 1024 such kinds in a second, the
+	// rest is counted by verdict and mode alone, with the reason "sampled". Zero records
+	// every request.
 	SampleAbove int
 }
 
@@ -110,7 +112,7 @@ func (c *Config) check() error {
 	if c.SampleAbove < 0 {
 		errs = append(errs, &flowerrors.ConfigError{
 			Path: "sampleAbove", Value: strconv.Itoa(c.SampleAbove), Reason: flowerrors.ReasonLimit,
-			Detail: "it would record nothing", Hint: "use 0 to record every request",
+			Detail: "it cannot be negative", Hint: "use 0 to record every request",
 		})
 	}
 	for i, sink := range c.Sinks {

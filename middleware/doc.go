@@ -91,8 +91,15 @@
 // not a request that a gate which is out of order cannot judge. A server that stops nothing
 // says "policy":false (D2).
 //
-// A message that can be read in two ways has no target for certain, so the mode of the
-// server counts for it; and so it does for a URI that cannot be read.
+// What keeps a request from being judged at all, such as a message with two readings, a URI
+// that cannot be read or a gate that is out of order, counts in the strictest mode of all
+// that the request could be about: one enforced resource is enough for every read of a URI that
+// is too long. So nobody gets past one target by being unclear.
+//
+// The mode of a prefix is about its whole space, and where it is stricter than that of a
+// wider target it counts for that one's policy as well. The mode of a resource or template
+// is about itself: where its URIs are also those of another without a mode, the mode of the
+// server counts besides.
 //
 // # Overrides
 //
@@ -130,13 +137,14 @@
 // request, and on stdio, where the last of its answers may be behind it, the connection. Each sink has a
 // queue and a goroutine of its own: a request waits for a sink no longer than 50 ms, and
 // not at all for one that has made others wait and has not caught up. When 4096 records
-// wait for a sink, further ones are lost to it; the next one that it gets says how many, in Lost, and
-// the log says that it happens. An error or a panic of a sink is logged, at most once a
+// wait for a sink, further ones are lost to it; the next one that it gets, or [Gate.Flush], says
+// how many, in Lost, and the log says that it happens. An error or a panic of a sink is logged, at most once a
 // second. None of that changes a verdict, another sink or the log. [Gate.Flush] waits for
 // sinks at the end.
 //
 // With [Config].SampleAbove records that are too many of one kind are counted in place of
-// being delivered. The requests that all records stand for always add up to those that there were.
+// being delivered. The requests for which the records of one sink stand, what it has lost
+// included, add up to those that there were.
 //
 // On a transport that is not served through the gate two things are less exact: a
 // request that mcp-go turns away before it has a context has no record, and in mode

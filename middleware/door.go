@@ -30,7 +30,7 @@ func (g *Gate) door(ctx context.Context, id any, message any) (err error) {
 		return nil // another server that shares these hooks
 	}
 	v := visit{gate: g, ctx: ctx, id: id, began: g.tick(), now: g.now()}
-	v.mode = v.now.server
+	v.mode = v.now.floor()
 	defer func() {
 		if p := recover(); p != nil {
 			err = v.object(decision.Fault, decision.ReasonPanic, fmt.Errorf("the door panicked: %v", p))
@@ -57,6 +57,7 @@ type visit struct {
 	req   wire.Request
 	err   error // why the message cannot be read
 	entry *entry
+	found bool // the entry is that of a wrapped transport
 }
 
 // enter finds the entry of the message and notes what the way out has to know.
@@ -66,6 +67,7 @@ func (v *visit) enter() {
 		// The id of a message that is refused as ambiguous is as doubtful as the rest, so
 		// its entry stays unseen.
 		v.entry = g.openEntry(v.ctx, &v.req)
+		v.found = v.entry != nil
 	}
 	e := v.own()
 	e.ctx, e.now = v.ctx, v.now
@@ -77,7 +79,7 @@ func (v *visit) enter() {
 	} else {
 		e.gated = true
 		if v.err == nil {
-			v.mode = v.requestMode()
+			v.mode = v.now.requestMode(mcp.MCPMethod(v.req.Method), v.req.Name)
 		}
 	}
 	e.mode = v.mode
@@ -100,30 +102,31 @@ func (v *visit) leave() {
 	e.see()
 }
 
-// requestMode is the mode of the request as a whole.
-func (v *visit) requestMode() Mode {
-	return v.now.effective(v.now.requestMode(mcp.MCPMethod(v.req.Method), v.req.Name), v.peer)
-}
-
 // peer returns what is known of the peer.
 func (v *visit) peer() peerOrigin { return v.gate.peerAtDoor(v.ctx, &v.req) }
 
 // judge looks for what the door alone can see, and decides on the two methods that no
 // later seam covers.
 func (v *visit) judge() error {
-	switch {
-	case v.err != nil:
+	if v.err != nil {
 		return v.object(decision.Invalid, decision.ReasonAmbiguous, v.err)
-	case !v.entry.gated:
-		return nil
-	case v.req.IDKind != wire.IDString && v.req.IDKind != wire.IDNumber:
-		return v.object(decision.Invalid, decision.ReasonID, errBadID)
-	case !v.req.Meta:
-		return v.object(decision.Invalid, decision.ReasonMeta, errBadMeta)
-	case !v.gate.hooksIntact():
-		return v.object(decision.Fault, decision.ReasonSeams, errHooks)
 	}
-	return v.judgeSubscription()
+	if !v.entry.gated {
+		return nil
+	}
+	var err error
+	switch {
+	case v.req.IDKind != wire.IDString && v.req.IDKind != wire.IDNumber:
+		err = v.object(decision.Invalid, decision.ReasonID, errBadID)
+	case !v.req.Meta:
+		err = v.object(decision.Invalid, decision.ReasonMeta, errBadMeta)
+	case !v.gate.hooksIntact():
+		err = v.object(decision.Fault, decision.ReasonSeams, errHooks)
+	}
+	if err == nil {
+		err = v.judgeSubscription()
+	}
+	return err
 }
 
 var (
@@ -143,6 +146,10 @@ func (v *visit) object(what decision.Verdict, reason decision.Reason, why error)
 	e.finding = &f
 	stopped := f.inForce()
 	if stopped == accepted {
+		if reason == decision.ReasonAmbiguous && v.found && e.concluded.CompareAndSwap(false, true) {
+			// No seam need find out what the message was about.
+			v.gate.tell(v.ctx, v.now, f, v.details(nil))
+		}
 		return nil
 	}
 	if e.concluded.CompareAndSwap(false, true) {
@@ -166,7 +173,8 @@ func (v *visit) details(label *policydecl.Label) details {
 	if v.err != nil {
 		return d // what it says of the peer has two readings as well
 	}
-	d.origin = v.peer
+	away := *v // so that a message that is let through needs no memory for it
+	d.origin = away.peer
 	var meta mcp.Meta
 	if json.Unmarshal(v.req.MetaObject, &meta) == nil {
 		d.meta = &meta
@@ -178,6 +186,8 @@ func (v *visit) details(label *policydecl.Label) details {
 // looked up in all its readings, so a list without an end would let a peer keep the
 // server busy.
 const maxListen = 256
+
+var errTooMany = seamError("Invalid params: notifications: more than " + strconv.Itoa(maxListen) + " different resource subscriptions")
 
 // judgeSubscription decides on the two methods that no later seam covers.
 func (v *visit) judgeSubscription() error {
@@ -213,11 +223,11 @@ func (v *visit) judgeSubscription() error {
 // later seam does, with a record that lives no longer than this.
 func (v *visit) judgeURIs(uris []string) error {
 	if len(uris) > maxListen {
-		return v.object(decision.Invalid, decision.ReasonTooMany,
-			seamError("Invalid params: notifications: more than "+strconv.Itoa(maxListen)+" different resource subscriptions"))
+		return v.object(decision.Invalid, decision.ReasonTooMany, errTooMany)
 	}
 	e := v.entry
-	at := &record{Context: v.ctx, gate: v.gate, now: v.now, label: v.gate.decodeLabel(v.req.Label), method: mcp.MCPMethod(v.req.Method)}
+	at := &record{Context: v.ctx, gate: v.gate, label: v.gate.decodeLabel(v.req.Label), method: mcp.MCPMethod(v.req.Method)}
+	at.now.Store(v.now)
 	if v.now.undeclared {
 		at.origin = v.peer()
 	}
@@ -229,7 +239,9 @@ func (v *visit) judgeURIs(uris []string) error {
 			break
 		}
 	}
-	e.finding = at.found
+	if e.finding == nil || at.found != nil && at.found.weight() > e.finding.weight() {
+		e.finding = at.found
+	}
 	if at.verdict <= accepted {
 		return nil
 	}

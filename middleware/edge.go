@@ -92,22 +92,24 @@ type outcome struct {
 	problem   string                // of reject
 	publish   mcp.MCPMethod         // of pass: whose result has to be added to, or ""
 	entry     *entry                // whose answer it is
+	kind      wire.Kind             // of the answer
+	shared    bool                  // it may be the answer of another request with the same id
 }
 
 // outcome applies the one rule of the way out (G3): refused and any result, or any
 // error after a seam of ours has spoken, is the refusal; any other error is the
 // server's own; a result of a request that the door never saw, or that no seam
-// judged, does not leave, unless the mode lets it (M1). server is the mode of the server
-// for a request that the door never saw.
-func (e *entry) outcome(kind wire.Kind, server Mode) outcome {
-	o := e.decide(kind, server)
-	o.entry = e
+// judged, does not leave, unless the mode lets it (M1). floor is the mode for a request that
+// the door never saw.
+func (e *entry) outcome(kind wire.Kind, floor Mode) outcome {
+	o := e.decide(kind, floor)
+	o.entry, o.kind = e, kind
 	return o
 }
 
-func (e *entry) decide(kind wire.Kind, server Mode) outcome {
+func (e *entry) decide(kind wire.Kind, floor Mode) outcome {
 	var held outcome
-	mode := server
+	mode := floor
 	if e.seen.Load() {
 		mode = e.mode
 	}
@@ -150,8 +152,10 @@ func (o outcome) conclude(g *Gate) {
 	case o.entry == nil:
 	case o.fate == fail && !o.entry.seen.Load():
 		g.fault(context.Background(), o.entry.about, errUnseen)
+	case o.shared && o.fate == pass:
+		o.entry.concludeUnbound(g)
 	default:
-		o.entry.conclude(g, o.fate)
+		o.entry.conclude(g, o.fate, o.kind)
 	}
 }
 
@@ -242,7 +246,7 @@ func unbound(group []*entry, about about) *entry {
 func (s *singleEdge) answer(resp wire.Response) (o outcome, rawID []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	mode := s.gate.now().server
+	mode := s.gate.now().floor()
 	o, rawID = s.first.outcome(resp.Kind, mode), s.first.rawID
 	for _, e := range s.more {
 		if next := e.outcome(resp.Kind, mode); next.fate > o.fate {
@@ -277,7 +281,7 @@ func (s *singleEdge) conclude() {
 	all := append([]*entry{&s.first}, s.more...)
 	s.mu.Unlock()
 	for _, e := range all {
-		e.conclude(s.gate, pass)
+		e.conclude(s.gate, pass, wire.Other)
 	}
 }
 

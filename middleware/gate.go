@@ -82,7 +82,7 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 	r.adopt(s)
 	all := r.base
 	all.Targets = r.targets(true)
-	set, err := policydecl.Compile(all)
+	set, err := g.compileCode(all, cfg.Overrides)
 	errs = append(errs, err, r.checkDeclarations(s, set))
 	if set != nil {
 		err = g.checkOverrides(set, cfg.Overrides)
@@ -107,6 +107,11 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 	}
 	r.gate = g
 	r.live.Store(g)
+	if len(st.loose()) > 0 {
+		g.announce("the flow gate does not enforce everything", st)
+	} else if !st.over.IsZero() {
+		g.announce("flow overrides are in force", st)
+	}
 	return g, nil
 }
 
@@ -115,12 +120,9 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 func (g *Gate) configure(cfg *Config) error {
 	r := g.reg
 	r.base = policydecl.Config{URI: cfg.URI, Default: cfg.Default, Matchers: maps.Clone(cfg.Matchers), MatcherBudget: cfg.MatcherBudget}
-	if cfg.URI == "" {
-		r.base.URI = cfg.Overrides.URI // the code leaves it to the operator
-	}
 	r.mode, r.undeclared = cfg.Mode.Or(Enforce), cfg.DangerouslyReportUndeclared
 	r.codeDigest = policydecl.DigestOf(strings.Join([]string{
-		r.base.URI, cfg.Default.Digest(), describeModes(cfg.Mode, cfg.DangerouslyReportUndeclared, cfg.Modes),
+		cfg.URI, cfg.Default.Digest(), describeModes(cfg.Mode, cfg.DangerouslyReportUndeclared, cfg.Modes),
 	}, " "))
 	var err error
 	r.modes, err = g.codeModes(cfg.Modes)

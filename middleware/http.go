@@ -86,8 +86,8 @@ func MustHandler(s *server.MCPServer, cfg Config, opts ...server.StreamableHTTPO
 
 // Handler returns an HTTP handler for the gated server.
 //
-// Resumable streams are refused here: what WithEventStore stores, and what a
-// resumed stream is sent, does not pass the gate's way out.
+// Resumable streams are refused here, unless the gate is off and stays so: what
+// WithEventStore stores, and what a resumed stream is sent, does not pass the gate's way out.
 func (g *Gate) Handler(opts ...server.StreamableHTTPOption) (*HTTPHandler, error) {
 	if !g.made() {
 		return nil, errZeroGate
@@ -161,13 +161,13 @@ func (h *HTTPHandler) withoutDoor(w http.ResponseWriter, r *http.Request, edge *
 // pass all the same, it returns what the entry of the message has to know.
 func (g *Gate) standIn(ctx context.Context, msg []byte) (answer []byte, passed *visit) {
 	v := &visit{gate: g, ctx: ctx, now: g.now()}
-	v.mode = v.now.server
+	v.mode = v.now.floor()
 	v.req, v.err = wire.ReadRequest(msg)
 	if v.err == nil && (!gated(v.req.Method) || v.req.IDKind == wire.IDNone) {
 		return nil, nil
 	}
 	if v.err == nil {
-		v.mode = v.requestMode()
+		v.mode = v.now.requestMode(mcp.MCPMethod(v.req.Method), v.req.Name)
 	}
 	if v.object(decision.Fault, decision.ReasonSeams, errHooks) == nil {
 		if v.mode != DangerouslyOff {

@@ -33,9 +33,9 @@ type lane struct {
 	mu      sync.Mutex
 	queue   []*delivery
 	running bool
-	late    bool   // a request has waited in vain, and the queue was not empty since
-	lost    uint64 // requests that the next delivery has to tell of
-	idle    chan struct{}
+	late    bool            // a request has waited in vain, and the queue was not empty since
+	lost    uint64          // requests that the next delivery has to tell of
+	last    decision.Record // of those that were lost, while there are any
 
 	failed, full complaint
 }
@@ -62,7 +62,8 @@ func (l *lane) put(ctx context.Context, r decision.Record) *delivery {
 	defer l.mu.Unlock()
 	if len(l.queue) >= laneDepth {
 		l.lost += r.Requests()
-		l.full.add(ctx, r.Requests(), nil)
+		l.last = r
+		l.full.add(r.Requests(), nil)
 		return nil
 	}
 	if len(l.queue) >= laneContexts {
@@ -76,7 +77,7 @@ func (l *lane) put(ctx context.Context, r decision.Record) *delivery {
 	d.rec.Lost, l.lost = l.lost, 0
 	l.queue = append(l.queue, d)
 	if !l.running {
-		l.running, l.idle = true, make(chan struct{})
+		l.running = true
 		go l.run()
 	}
 	if l.late {
@@ -108,17 +109,31 @@ func (l *lane) next() *delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.queue) == 0 {
+		l.tellLost()
+	}
+	if len(l.queue) == 0 {
 		l.queue, l.running, l.late = nil, false, false
-		close(l.idle)
 		return nil
 	}
 	return l.queue[0]
 }
 
+// tellLost queues the last of the records that were lost, to stand for all of them, so that
+// none is untold for want of a next one. The caller holds l.mu.
+func (l *lane) tellLost() {
+	if l.lost == 0 {
+		return
+	}
+	d := &delivery{lane: l, ctx: context.Background(), rec: l.last, done: make(chan struct{})}
+	d.rec.Lost = l.lost - 1 - d.rec.Suppressed
+	l.lost, l.last = 0, decision.Record{}
+	l.queue = append(l.queue, d)
+}
+
 // finish takes a delivery off the queue, and notes what the sink could not do with it.
 func (l *lane) finish(d *delivery, err error) {
 	if err != nil {
-		l.failed.add(d.ctx, d.rec.Requests(), err)
+		l.failed.add(d.rec.Requests(), err)
 	}
 	l.mu.Lock()
 	l.queue[0] = nil
@@ -144,16 +159,19 @@ func (e sinkPanic) Error() string { return fmt.Sprintf("the sink panicked: %v", 
 
 var errSinkExit = errors.New("the sink ended its goroutine")
 
-// drain waits until the queue is empty.
+// drain waits until the sink has had what is in the queue now, and has been told of what it
+// was not given.
 func (l *lane) drain(ctx context.Context) error {
 	l.mu.Lock()
-	idle, running := l.idle, l.running
-	l.mu.Unlock()
-	if !running {
+	l.tellLost()
+	if len(l.queue) == 0 {
+		l.mu.Unlock()
 		return nil
 	}
+	last := l.queue[len(l.queue)-1]
+	l.mu.Unlock()
 	select {
-	case <-idle:
+	case <-last.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -200,15 +218,14 @@ type complaint struct {
 	armed bool // a line is due or being written
 	told  time.Time
 	n     uint64 // requests since the last line
-	ctx   context.Context
-	err   error // of the last of them
+	err   error  // of the last of them
 }
 
 // add notes trouble with a record that stands for n requests.
-func (c *complaint) add(ctx context.Context, n uint64, err error) {
+func (c *complaint) add(n uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n, c.ctx, c.err = c.n+n, ctx, err
+	c.n, c.err = c.n+n, err
 	c.arm()
 }
 
@@ -241,8 +258,8 @@ func (c *complaint) pending() bool {
 // tell writes the line.
 func (c *complaint) tell() {
 	c.mu.Lock()
-	n, ctx, err := c.n, c.ctx, c.err
-	c.n, c.ctx, c.err, c.told = 0, nil, nil, time.Now()
+	n, err := c.n, c.err
+	c.n, c.err, c.told = 0, nil, time.Now()
 	c.mu.Unlock()
 	if n == 0 {
 		return
@@ -251,7 +268,7 @@ func (c *complaint) tell() {
 	if err != nil {
 		attrs = append(attrs, slog.String("error", escaped(errorText(err))))
 	}
-	c.rec.say(ctx, slog.LevelError, c.text, attrs...)
+	c.rec.say(context.Background(), slog.LevelError, c.text, attrs...)
 }
 
 // errorText is the text of a sink's error, whose method may panic.

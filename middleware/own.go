@@ -36,10 +36,11 @@ func (o *own) check(ctx context.Context) error {
 		return nil // what is found by URI has many names
 	}
 	p := o.policy
-	if over, has := r.now.policies[o.key]; has && r.now.over.DangerouslyLoosen {
+	if over, has := r.by().policies[o.key]; has && r.by().over.DangerouslyLoosen {
 		p = over
 	}
-	if r.judge(governing{p, r.now.mode(o.key), o.key}) == accepted {
+	if r.judge(governing{p, r.by().mode(o.key), o.key}) == accepted {
+		r.conclude() // right before the handler
 		return nil
 	}
 	return r.apply()
@@ -105,8 +106,12 @@ func (o *ownPrompt) handle(ctx context.Context, req mcp.GetPromptRequest) (*mcp.
 	return o.next(ctx, req)
 }
 
-// ownResourceCode tells a handler that a helper has registered from any other.
-var ownResourceCode = codePointer((&ownResource{}).handle)
+// These tell a handler that a helper has registered from any other.
+var (
+	ownToolCode     = codePointer((&ownTool{}).handle)
+	ownPromptCode   = codePointer((&ownPrompt{}).handle)
+	ownResourceCode = codePointer((&ownResource{}).handle)
+)
 
 // wrapTool puts the policy into a tool's handler. A nil handler and an absent policy
 // are left as they are.

@@ -57,11 +57,12 @@ func originIn(capabilities any) peerOrigin {
 
 // originInText reads the capabilities of an initialize. mcp-go's type for them drops
 // capabilities.flow, and its decoder takes names for each other that are not the same
-// (L8), so the text is read, and one with two readings declares nothing.
+// (L8), so the text is read. A peer whose text has two readings, or is no object, has stated
+// nothing.
 func originInText(capabilities []byte) peerOrigin {
-	var v any
-	if !wire.Unambiguous(capabilities) || json.Unmarshal(capabilities, &v) != nil {
-		return originUndeclared
+	var v map[string]any
+	if !wire.Unambiguous(capabilities) || json.Unmarshal(capabilities, &v) != nil || v == nil {
+		return originUnknown
 	}
 	return originIn(v)
 }

@@ -87,6 +87,9 @@ func TestPeerOrigin(t *testing.T) {
 						}
 						return
 					}
+					if form.ambiguous {
+						form.want = "unknown" // it has stated nothing for certain
+					}
 					book.wantOrigin(t, form.want)
 					got["accepted"] = c.ask(t, e, accepted)
 					if len(book.take(t)) > 0 {
@@ -176,7 +179,10 @@ func TestPeerOriginOfTheSession(t *testing.T) {
 			book.wantOrigin(t, "undeclared")
 			ask("declared")
 			c.initialize(t, "")
-			ask("undeclared")
+			ask("unknown")
+			c.initialize(t, `,"capabilities":null`)
+			ask("unknown")
+			c.initialize(t, saysNothing)
 			c.ask(t, modern, request{method: "server/discover", caps: `{` + flowForm + `}`})
 			ask("undeclared")
 			own := call("export", labelX)

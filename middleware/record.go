@@ -37,9 +37,8 @@ const (
 type record struct {
 	context.Context
 	gate   *Gate
-	now    *state // by which the request is judged
-	edge   edge   // the transport the request came by, nil when that is not wrapped
-	nested bool   // made by a handler of another request, so its answer stays inside
+	edge   edge // the transport the request came by, nil when that is not wrapped
+	nested bool // made by a handler of another request, so its answer stays inside
 
 	label  policydecl.Label // of the message; not written again
 	origin peerOrigin       // that the message itself states, in the protocol that has it do so; not written again
@@ -60,9 +59,11 @@ type record struct {
 
 	found     *finding // the weightiest so far
 	concluded bool     // the operator has its record
+	stopped   bool     // and knows that it was stopped
 	bound     bool     // an entry leads to it, so the way out concludes it at the latest
 	took      time.Duration
 
+	now      atomic.Pointer[state] // by which the request is judged
 	judgedBy atomic.Pointer[state] // that has judged the URI last
 	discreet bool                  // the refusal shows no policy; set before the verdict
 }
@@ -101,7 +102,8 @@ func (p propagator) InjectMeta(ctx context.Context, meta *mcp.Meta) *mcp.Meta {
 // ExtractMeta gives the request its record.
 func (p propagator) ExtractMeta(ctx context.Context, meta *mcp.Meta) context.Context {
 	began := p.gate.tick()
-	r := &record{gate: p.gate, now: p.gate.now(), edge: p.gate.edgeOf(ctx)}
+	r := &record{gate: p.gate, edge: p.gate.edgeOf(ctx)}
+	r.now.Store(p.gate.now())
 	if outer := p.gate.recordOf(ctx); outer != nil {
 		r.nested = outer.edge == r.edge
 	}
@@ -141,6 +143,9 @@ func (r *record) bind(ctx context.Context, id any, header http.Header, method mc
 		r.rawID, r.bound = e.rawID, true
 		r.concluded = e.concluded.Load()
 		r.took += e.took
+		if e.now != nil {
+			r.now.Store(e.now) // one state from the door on
+		}
 	} else {
 		e = nil
 	}
@@ -183,12 +188,15 @@ func (r *record) dropTask() {
 	r.task = false
 }
 
+// by returns the state by which the request is judged.
+func (r *record) by() *state { return r.now.Load() }
+
 // mode is the mode of the request as a whole, for what is not about one policy.
-func (r *record) mode() Mode { return r.modeUnder(r.now) }
+func (r *record) mode() Mode { return r.modeUnder(r.by()) }
 
 func (r *record) modeUnder(st *state) Mode {
 	a := r.about()
-	return st.effective(st.requestMode(a.method, a.target), r.peerOrigin)
+	return st.requestMode(a.method, a.target)
 }
 
 // judge decides on policies, each in its mode, and keeps the weightiest finding of these
@@ -205,7 +213,7 @@ func (r *record) judge(all ...governing) verdict {
 		}
 		policies, first := buf[:0], key{}
 		for _, g := range all {
-			if r.now.effective(g.mode, r.peerOrigin) != mode {
+			if r.by().effective(g.mode, r.peerOrigin) != mode {
 				continue
 			}
 			if len(policies) == 0 {
@@ -214,7 +222,7 @@ func (r *record) judge(all ...governing) verdict {
 			policies = append(policies, g.policy)
 		}
 		switch {
-		case len(policies) == 0 && (len(all) > 0 || mode != Enforce):
+		case len(policies) == 0:
 		case mode == DangerouslyOff:
 			r.note(finding{verdict: decision.Unjudged, mode: mode, target: first})
 		default:
@@ -230,7 +238,8 @@ func (r *record) decide(mode Mode, first key, all []governing, policies []policy
 	if r.wantsTask() {
 		ctx = context.WithoutCancel(ctx) // a task outlives its request
 	}
-	d := r.now.set.Decide(ctx, &r.label, policies...)
+	by := r.by()
+	d := by.set.Decide(ctx, &r.label, policies...)
 	f := finding{verdict: decision.Accepted, mode: mode, target: first, decision: d}
 	switch {
 	// The base answer is yes: this is the latest seam, so the server has said
@@ -242,7 +251,7 @@ func (r *record) decide(mode Mode, first key, all []governing, policies []policy
 		f.verdict = decision.Refused
 		f.reason, f.detail = whyRefused(r.label.Class(), d)
 		for _, g := range all {
-			if g.policy == d.Policy() {
+			if g.policy == d.Policy() && by.effective(g.mode, r.peerOrigin) == mode {
 				f.target = g.target
 				break
 			}
@@ -261,7 +270,8 @@ func (r *record) note(f finding) verdict {
 	defer r.mu.Unlock()
 	f.asked = cmp.Or(f.asked, r.target)
 	if r.found == nil || f.weight() > r.found.weight() {
-		r.found = &f
+		kept := f // so that only what is kept is allocated
+		r.found = &kept
 	}
 	v := f.inForce()
 	if v <= r.verdict {
@@ -289,7 +299,7 @@ func (r *record) reject(why error) {
 
 // apply notes that a seam refuses now, and returns the error for mcp-go.
 func (r *record) apply() error {
-	defer r.conclude()
+	defer r.concludeRefusal()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.applied = true

@@ -15,7 +15,6 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
-	"github.com/flowgate-mcp/flowgate/overrides"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -239,15 +238,29 @@ func (r *registry) withdraw(t target) error {
 // recompile puts the declarations of resources in force, whole or not at all. The
 // caller holds r.mu.
 func (r *registry) recompile() error {
-	var o overrides.Overrides
+	var before state
 	if st := r.now.Load(); st != nil {
-		o = st.over
+		before = state{over: st.over, applied: st.applied, declarations: st.declarations}
 	}
-	st, err := r.compile(o)
+	st, err := r.compile(before.over)
 	if err == nil {
+		st.applied, st.declarations = before.applied, before.declarations+1
 		r.now.Store(st)
 	}
 	return err
+}
+
+// under returns the declarations that are in force now under the overrides of an earlier
+// state, by which a request goes on being judged.
+func (r *registry) under(by *state) *state {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st, err := r.compile(by.over)
+	if err != nil {
+		return r.now.Load() // the stricter of two that do not fit any more is not known
+	}
+	st.applied, st.declarations = by.applied, r.now.Load().declarations
+	return st
 }
 
 // forget drops a declaration. The caller holds r.mu.

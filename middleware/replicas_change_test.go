@@ -67,7 +67,7 @@ func TestRollingChange(t *testing.T) {
 				t.Error("the change changes nothing")
 			}
 			for i, rep := range p.all {
-				if got, want := rep.gate.Digest(), after.gate.Digest(); got != want {
+				if got, want := rep.gate.Settings(), after.gate.Settings(); got != want {
 					t.Errorf("replica %d has the settings %s, want %s", i, got, want)
 				}
 			}

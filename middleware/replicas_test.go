@@ -181,8 +181,8 @@ func sameRecords(t *testing.T, alone *replica, p *pool) {
 				t.Errorf("replica %d: %s\n  want %s", i, got[n], want[n])
 			}
 		}
-		if rep.gate.Digest() != alone.gate.Digest() {
-			t.Errorf("replica %d has the settings %s, want %s", i, rep.gate.Digest(), alone.gate.Digest())
+		if rep.gate.Settings() != alone.gate.Settings() {
+			t.Errorf("replica %d has the settings %s, want %s", i, rep.gate.Settings(), alone.gate.Settings())
 		}
 	}
 }
@@ -231,8 +231,8 @@ func TestReplicaWithOtherSettings(t *testing.T) {
 	} {
 		p := newReplica(t, change, stateless)
 		p.line.exchangeIn(t, modern, call("export", labelX), "")
-		if rec := p.book.one(t); rec.Settings != p.gate.Digest() || digests[rec.Settings] != "" {
-			t.Errorf("%s has the settings %s, as has %s; its gate says %s", name, rec.Settings, digests[rec.Settings], p.gate.Digest())
+		if rec := p.book.one(t); rec.Settings != p.gate.Settings() || digests[rec.Settings] != "" {
+			t.Errorf("%s has the settings %s, as has %s; its gate says %s", name, rec.Settings, digests[rec.Settings], p.gate.Settings())
 		} else {
 			digests[rec.Settings] = name
 		}

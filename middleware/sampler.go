@@ -39,7 +39,6 @@ type recordKind struct {
 type window struct {
 	start time.Time
 	n     int
-	ctx   context.Context
 	last  decision.Record // of those that were left out
 	left  uint64
 }
@@ -71,8 +70,10 @@ func (s *sampler) admit(ctx context.Context, r decision.Record) bool {
 	defer s.mu.Unlock()
 	w := s.kinds[k]
 	if w == nil && len(s.kinds) >= maxKinds {
-		k = recordKind{verdict: r.Verdict, mode: r.Mode}
-		r.Method, r.Target, r.Registered, r.Reason = "", "", false, ""
+		k = recordKind{verdict: r.Verdict, mode: r.Mode, reason: decision.ReasonSampled}
+		r = decision.Record{
+			Time: r.Time, Server: r.Server, Settings: r.Settings, Verdict: r.Verdict, Mode: r.Mode, Reason: decision.ReasonSampled,
+		}
 		w = s.kinds[k]
 	}
 	switch {
@@ -88,7 +89,7 @@ func (s *sampler) admit(ctx context.Context, r decision.Record) bool {
 		return true
 	}
 	w.left++
-	w.ctx, w.last = context.WithoutCancel(ctx), r
+	w.last = r
 	return false
 }
 
@@ -135,7 +136,7 @@ func (s *sampler) end(now time.Time) (ended []outgoing, waits []*delivery) {
 		delete(s.kinds, k)
 		if w.left > 0 {
 			w.last.Suppressed = w.left - 1
-			ended = append(ended, outgoing{w.ctx, w.last})
+			ended = append(ended, outgoing{context.Background(), w.last})
 		}
 	}
 	slices.SortFunc(ended, func(a, b outgoing) int {

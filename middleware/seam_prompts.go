@@ -17,7 +17,7 @@ func (g *Gate) beforeGetPrompt(ctx context.Context, id any, req *mcp.GetPromptRe
 	}
 	r := g.recordOf(ctx)
 	if r == nil {
-		g.unrecorded(ctx, id, about{mcp.MethodPromptsGet, req.Params.Name})
+		_ = g.unrecorded(ctx, id, about{mcp.MethodPromptsGet, req.Params.Name}) // the filter stops it
 		return
 	}
 	r.bind(ctx, id, req.Header, mcp.MethodPromptsGet, req.Params.Name, false)
@@ -50,7 +50,7 @@ func (g *Gate) filterPrompts(ctx context.Context, prompts []mcp.Prompt) []mcp.Pr
 			r.fail(decision.ReasonPolicy, err)
 		} else {
 			var all [2]governing
-			r.judge(r.now.governNamed(all[:0], key{policydecl.Prompt, prompt.Name}, p)...)
+			r.judge(r.by().governNamed(all[:0], key{policydecl.Prompt, prompt.Name}, p)...)
 		}
 	}
 	return prompts
@@ -59,8 +59,9 @@ func (g *Gate) filterPrompts(ctx context.Context, prompts []mcp.Prompt) []mcp.Pr
 // guardPrompt is the innermost middleware of every prompt.
 func (g *Gate) guardPrompt(next server.PromptHandlerFunc) server.PromptHandlerFunc {
 	last, _ := g.chains.prompts.last(g.server)
+	own := codePointer(next) == ownPromptCode
 	return func(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		if err := g.pass(ctx, mcp.MethodPromptsGet, last); err != nil {
+		if err := g.pass(ctx, mcp.MethodPromptsGet, last, own); err != nil {
 			return nil, err
 		}
 		return next(ctx, req)
@@ -82,8 +83,7 @@ func (g *Gate) beforeComplete(ctx context.Context, id any, req *mcp.CompleteRequ
 	}
 	r := g.recordOf(ctx)
 	if r == nil {
-		g.unrecorded(ctx, id, about{method: mcp.MethodCompletionComplete})
-		if g.orphan(ctx, about{method: mcp.MethodCompletionComplete}, errNoRecord) {
+		if g.unrecorded(ctx, id, about{method: mcp.MethodCompletionComplete}) {
 			req.Params.Ref = refusedRef{}
 		}
 		return
@@ -96,12 +96,12 @@ func (g *Gate) beforeComplete(ctx context.Context, id any, req *mcp.CompleteRequ
 		r.bind(ctx, id, req.Header, mcp.MethodCompletionComplete, ref.Name, false)
 		var p policydecl.Policy
 		if p, err = g.promptPolicyByName(ref.Name); err == nil {
-			all = r.now.governNamed(all, key{policydecl.Prompt, ref.Name}, p)
+			all = r.by().governNamed(all, key{policydecl.Prompt, ref.Name}, p)
 		}
 		r.discreet = g.hidesPrompts // not to show the policy of a hidden prompt (G1)
 	case mcp.ResourceReference:
 		r.bind(ctx, id, req.Header, mcp.MethodCompletionComplete, ref.URI, false)
-		all, err = r.now.governURI(ctx, all, ref.URI, true)
+		all, err = r.by().governURI(ctx, all, ref.URI, true)
 	default:
 		r.bind(ctx, id, req.Header, mcp.MethodCompletionComplete, "", false)
 		return // mcp-go answers with an error and runs nothing

@@ -18,7 +18,7 @@ func (g *Gate) beforeReadResource(ctx context.Context, id any, req *mcp.ReadReso
 	}
 	r := g.recordOf(ctx)
 	if r == nil {
-		g.unrecorded(ctx, id, about{mcp.MethodResourcesRead, req.Params.URI})
+		_ = g.unrecorded(ctx, id, about{mcp.MethodResourcesRead, req.Params.URI}) // the guard stops it
 		return
 	}
 	r.bind(ctx, id, req.Header, mcp.MethodResourcesRead, req.Params.URI, false)
@@ -27,8 +27,8 @@ func (g *Gate) beforeReadResource(ctx context.Context, id any, req *mcp.ReadReso
 
 func (g *Gate) judgeURI(ctx context.Context, r *record, uri string) {
 	var buf [4]governing
-	r.judgedBy.Store(r.now)
-	all, err := r.now.governURI(ctx, buf[:0], uri, false)
+	r.judgedBy.Store(r.by())
+	all, err := r.by().governURI(ctx, buf[:0], uri, false)
 	r.judgeAll(all, err)
 }
 
@@ -61,23 +61,25 @@ func (g *Gate) guardResource(next server.ResourceHandlerFunc) server.ResourceHan
 				g.judgePlain(ctx, r, req.Params.URI)
 			}
 		}
-		if err := g.pass(ctx, mcp.MethodResourcesRead, last); err != nil {
+		if err := g.pass(ctx, mcp.MethodResourcesRead, last, !plain); err != nil {
 			return nil, err
 		}
 		return next(ctx, req)
 	}
 }
 
-// renew takes over a state that has come into force since the request was judged, and
-// reports whether there is one: what has been declared meanwhile may be what runs (D4).
+// renew takes over what has been declared since the request was judged, because it may be
+// what runs (D4), and reports whether there is anything. Overrides that have come into
+// force since are for later requests.
 func (r *record) renew() bool {
-	now := r.gate.now()
-	if r.judgedBy.Load() == now {
-		return false
+	now, by := r.gate.now(), r.judgedBy.Load()
+	if by == nil || now.declarations == by.declarations {
+		return by == nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.now = now
+	if now.applied != by.applied {
+		now = r.gate.reg.under(by)
+	}
+	r.now.Store(now)
 	return true
 }
 
@@ -85,12 +87,12 @@ func (r *record) renew() bool {
 // author has written into its _meta by hand, and else by the default.
 func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
 	k := key{policydecl.Resource, uri}
-	def, err := r.now.governDefault(uri, false, k)
+	def, err := r.by().governDefault(uri, false, k)
 	if err != nil {
 		r.judgeAll(nil, err)
 		return
 	}
-	if policydecl.Restrict(true, r.now.set.Decide(r.Context, &r.label, def.policy)) {
+	if policydecl.Restrict(true, r.by().set.Decide(r.Context, &r.label, def.policy)) {
 		return // whatever stands there has been judged with the URI
 	}
 	var meta *mcp.Meta
@@ -112,7 +114,7 @@ func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
 		def.target = k // else the URI is the peer's word
 	}
 	if !p.IsZero() {
-		def.policy, def.mode = p, r.now.mode(k)
+		def.policy, def.mode = p, r.by().mode(k)
 	}
 	r.judge(def)
 }
@@ -120,7 +122,7 @@ func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
 // ungoverned reports whether neither Govern nor overrides that loosen have said anything
 // about some reading of uri.
 func (r *record) ungoverned(uri string) bool {
-	_, bare, err := r.now.governed.find(nil, uri, false)
+	_, bare, err := r.by().governed.find(nil, uri, false)
 	return bare || err != nil
 }
 
@@ -143,8 +145,7 @@ func (g *Gate) beforeSubscribe(ctx context.Context, id any, req *mcp.SubscribeRe
 	}
 	r := g.recordOf(ctx)
 	if r == nil {
-		g.unrecorded(ctx, id, about{mcp.MethodResourcesSubscribe, req.Params.URI})
-		if g.orphan(ctx, about{method: mcp.MethodResourcesSubscribe}, errNoRecord) {
+		if g.unrecorded(ctx, id, about{mcp.MethodResourcesSubscribe, req.Params.URI}) {
 			req.Params.URI = ""
 		}
 		return
@@ -168,8 +169,7 @@ func (g *Gate) beforeListen(ctx context.Context, id any, req *mcp.SubscriptionsL
 	}
 	r := g.recordOf(ctx)
 	if r == nil {
-		g.unrecorded(ctx, id, about{method: mcp.MethodSubscriptionsListen})
-		if g.orphan(ctx, about{method: mcp.MethodSubscriptionsListen}, errNoRecord) {
+		if g.unrecorded(ctx, id, about{method: mcp.MethodSubscriptionsListen}) {
 			req.Params.Notifications = mcp.SubscriptionFilter{}
 		}
 		return
@@ -179,6 +179,10 @@ func (g *Gate) beforeListen(ctx context.Context, id any, req *mcp.SubscriptionsL
 	if len(uris) == 0 {
 		r.skip() // it is not gated
 		return
+	}
+	if len(uris) > maxListen { // the door has let it pass; nobody enforces
+		r.note(finding{verdict: decision.Invalid, mode: r.mode(), reason: decision.ReasonTooMany, detail: errTooMany.Error()})
+		uris = uris[:maxListen]
 	}
 	for _, uri := range uris {
 		r.ask(uri)

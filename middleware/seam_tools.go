@@ -21,8 +21,8 @@ func (g *Gate) beforeCallTool(ctx context.Context, id any, req *mcp.CallToolRequ
 	}
 	r := g.recordOf(ctx)
 	if r == nil {
-		g.unrecorded(ctx, id, about{mcp.MethodToolsCall, req.Params.Name})
-		return // the filter sees to it
+		_ = g.unrecorded(ctx, id, about{mcp.MethodToolsCall, req.Params.Name}) // the filter stops it
+		return
 	}
 	r.bind(ctx, id, req.Header, mcp.MethodToolsCall, req.Params.Name, req.Params.Task != nil)
 	if req.Params.Task == nil {
@@ -68,7 +68,7 @@ func (g *Gate) judgeTool(ctx context.Context, r *record, tool mcp.Tool, as bool)
 		return r.state()
 	}
 	var all [3]governing
-	return r.judge(r.now.governNamed(all[:0], key{policydecl.Tool, tool.Name}, policies...)...)
+	return r.judge(r.by().governNamed(all[:0], key{policydecl.Tool, tool.Name}, policies...)...)
 }
 
 // filterTools is the last tool filter. mcp-go asks it about the very tool that
@@ -145,6 +145,7 @@ func (g *Gate) guardTool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 	if !last {
 		g.chainBroken.Store(true)
 	}
+	own := codePointer(next) == ownToolCode
 	return func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if r := g.recordOf(ctx); r != nil && r.wantsTask() {
 			// mcp-go has looked the tool up once more since the filter saw it.
@@ -152,7 +153,7 @@ func (g *Gate) guardTool(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 				g.judgeTool(ctx, r, tool, true)
 			}
 		}
-		if err := g.pass(ctx, mcp.MethodToolsCall, last); err != nil {
+		if err := g.pass(ctx, mcp.MethodToolsCall, last, own); err != nil {
 			return nil, err
 		}
 		return next(ctx, req)

@@ -25,7 +25,10 @@ var (
 
 // pass applies the verdict right before a handler. last says that the seam is
 // the innermost.
-func (g *Gate) pass(ctx context.Context, method mcp.MCPMethod, last bool) error {
+//
+// own says that the handler itself has a policy to apply: then that is the last seam, and
+// makes the decision record.
+func (g *Gate) pass(ctx context.Context, method mcp.MCPMethod, last, own bool) error {
 	r := g.recordOf(ctx)
 	if r == nil {
 		if g.orphan(ctx, about{method: method}, errNoRecord) {
@@ -45,6 +48,8 @@ func (g *Gate) pass(ctx context.Context, method mcp.MCPMethod, last bool) error 
 	if r.state() != accepted {
 		return r.apply()
 	}
-	r.conclude() // before the handler runs, so that nothing runs without a record
+	if !own {
+		r.conclude() // before the handler runs, so that nothing runs without a record
+	}
 	return nil
 }

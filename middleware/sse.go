@@ -45,6 +45,9 @@ func (h *SSEHandler) SSEHandler() http.Handler { return h.around(h.sse.SSEHandle
 // it at a path of its own.
 func (h *SSEHandler) MessageHandler() http.Handler { return h.around(h.sse.MessageHandler()) }
 
+// Gate returns the gate, as [HTTPHandler.Gate] does.
+func (h *SSEHandler) Gate() *Gate { return h.gate }
+
 // Shutdown stops the server as server.SSEServer.Shutdown does.
 func (h *SSEHandler) Shutdown(ctx context.Context) error { return h.sse.Shutdown(ctx) }
 

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -17,12 +18,19 @@ type state struct {
 	over   overrides.Overrides // in force
 	digest string              // of over, and of what the code says about the same
 
+	applied      uint64 // how many times overrides were applied before
+	declarations uint64 // how many times declarations were compiled before
+
 	set        *policydecl.Set   // the server's URI, default and matchers
 	before     policydecl.Policy // the default that the code names, which overrides may have narrowed
 	server     Mode              // of the server
 	undeclared bool              // hosts that never label are only reported
 	modes      map[key]Mode      // of what has a mode of its own
-	policies   map[key]policydecl.Policy
+
+	// The strictest mode of a tool, of a prompt, and of anything that is found by URI.
+	strictest map[policydecl.TargetKind]Mode
+
+	policies map[key]policydecl.Policy
 
 	declared group // resources with a policy by the code, or by overrides that loosen
 	extra    group // resources that have to meet a policy of the overrides besides
@@ -84,16 +92,32 @@ func (st *state) mode(k key) Mode {
 	return st.server
 }
 
-// requestMode returns the mode of a request as a whole. What a URI matches has modes of
-// its own, which count for its policies.
+// requestMode returns the mode for what keeps a request from being judged at all, such as a
+// URI that cannot be read, or a gate that is not in order. The strictest mode of all that the
+// request could be about counts, so that nobody gets past one target by being unclear.
 func (st *state) requestMode(method mcp.MCPMethod, target string) Mode {
 	switch method {
 	case mcp.MethodToolsCall:
-		return st.mode(key{policydecl.Tool, target})
+		if target != "" {
+			return st.mode(key{policydecl.Tool, target})
+		}
+		return st.strictest[policydecl.Tool]
 	case mcp.MethodPromptsGet:
-		return st.mode(key{policydecl.Prompt, target})
+		if target != "" {
+			return st.mode(key{policydecl.Prompt, target})
+		}
+		return st.strictest[policydecl.Prompt]
+	case mcp.MethodCompletionComplete:
+		return min(st.strictest[policydecl.Prompt], st.strictest[policydecl.Resource])
+	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodSubscriptionsListen:
+		return st.strictest[policydecl.Resource]
 	}
-	return st.server
+	return st.floor()
+}
+
+// floor is the strictest mode that there is.
+func (st *state) floor() Mode {
+	return min(st.strictest[policydecl.Tool], st.strictest[policydecl.Prompt], st.strictest[policydecl.Resource])
 }
 
 // publishes reports whether the server says anything of flow policy (D2).
@@ -101,17 +125,7 @@ func (st *state) publishes() bool { return st.server != DangerouslyOff || st.enf
 
 // enforces reports whether anything is refused at all. A server for which that is not so
 // says "policy":false (D2).
-func (st *state) enforces() bool {
-	if st.server == Enforce {
-		return true
-	}
-	for _, m := range st.modes {
-		if m == Enforce {
-			return true
-		}
-	}
-	return false
-}
+func (st *state) enforces() bool { return st.floor() == Enforce }
 
 // effective returns the mode in which a request of a peer is judged.
 func (st *state) effective(m Mode, peer func() peerOrigin) Mode {
@@ -165,16 +179,37 @@ func (st *state) governURI(ctx context.Context, dst []governing, uri string, tem
 		k := st.declared.keys[i]
 		dst = appendOnce(dst, start, governing{st.declared.set.Target(i), st.mode(k), k})
 	}
-	if dst, bare, err = st.governSession(ctx, dst, bare, uri, template); err != nil || !bare {
+	if dst, bare, err = st.governSession(ctx, dst, bare, uri, template); err != nil {
+		return dst, err
+	}
+	if err := st.tighten(dst, uri, template); err != nil || !bare {
 		return dst, err
 	}
 	def, err := st.governDefault(uri, template, key{})
 	return append(dst, def), err
 }
 
+// tighten gives policies the strictest mode of what the URI matches besides and that has
+// only a mode: it says so of a part of a wider target's space.
+func (st *state) tighten(all []governing, uri string, template bool) error {
+	var buf [8]int
+	alone, _, err := st.alone.find(buf[:0], uri, template)
+	if err != nil {
+		return unreadable(err)
+	}
+	for _, i := range alone {
+		for j := range all {
+			all[j].mode = min(all[j].mode, st.mode(st.alone.keys[i]))
+		}
+	}
+	return nil
+}
+
 // governDefault returns the default as it counts for a URI: that of the overrides gives
 // way where they name a policy for every reading of it (P5), and of the targets without a
 // policy of the code that match the strictest mode counts. own is one that matches too.
+// The mode of a prefix is about its whole space; that of a resource or template is about
+// itself, and not about others that the URI is of as well.
 func (st *state) governDefault(uri string, template bool, own key) (governing, error) {
 	var buf [8]int
 	extra, bareExtra, err := st.extra.find(buf[:0], uri, template)
@@ -182,15 +217,18 @@ func (st *state) governDefault(uri string, template bool, own key) (governing, e
 		return governing{}, unreadable(err)
 	}
 	def := governing{mode: DangerouslyOff}
+	whole := false // somebody speaks of the whole space, or of the one thing that runs
 	for _, i := range extra {
-		def.mode = min(def.mode, st.mode(st.extra.keys[i])) // as the modes are ordered
+		k := st.extra.keys[i]
+		def.mode = min(def.mode, st.mode(k)) // as the modes are ordered
+		whole = whole || k.kind == policydecl.Prefix
 	}
 	covered := len(extra) > 0 && !bareExtra
 	if covered {
 		def.policy = st.before
 	}
 	if m, ok := st.modes[own]; ok {
-		def.mode, covered = min(def.mode, m), true
+		def.mode, covered, whole = min(def.mode, m), true, true
 	}
 	alone, bare, err := st.alone.find(buf[:0], uri, template)
 	if err != nil {
@@ -199,11 +237,25 @@ func (st *state) governDefault(uri string, template bool, own key) (governing, e
 	for _, i := range alone {
 		k := st.alone.keys[i]
 		def.target, def.mode = k, min(def.mode, st.mode(k))
+		whole = whole || k.kind == policydecl.Prefix
 	}
-	if bare && !covered {
+	if bare && !covered || !whole && def.mode > st.server && st.matchesMore(uri, template) {
 		def.mode = min(def.mode, st.server)
 	}
 	return def, nil
+}
+
+// matchesMore reports whether the URI is also that of something that has neither a policy
+// nor a mode of its own.
+func (st *state) matchesMore(uri string, template bool) bool {
+	names := st.named()
+	found, _, err := names.find(nil, uri, template)
+	return err != nil || slices.ContainsFunc(found, func(i int) bool {
+		k := names.keys[i]
+		_, mode := st.modes[k]
+		_, over := st.policies[k]
+		return !mode && !over && !slices.Contains(st.declared.keys, k)
+	})
 }
 
 // onceWindow bounds how many policies appendOnce compares with, so that a URI which very

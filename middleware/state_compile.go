@@ -34,6 +34,16 @@ func (r *registry) compile(o overrides.Overrides) (*state, error) {
 		}
 	}
 	st.modes = r.modesUnder(o)
+	st.strictest = map[policydecl.TargetKind]Mode{
+		policydecl.Tool: st.server, policydecl.Prompt: st.server, policydecl.Resource: st.server,
+	}
+	for k, m := range st.modes {
+		kind := k.kind
+		if byURI(kind) {
+			kind = policydecl.Resource
+		}
+		st.strictest[kind] = min(st.strictest[kind], m)
+	}
 	if err := st.compileResources(r, cfg); err != nil {
 		return nil, err
 	}

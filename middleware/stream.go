@@ -55,7 +55,7 @@ func (e *streamEdge) register(msg []byte) *entry {
 	n.linger = func() { e.linger(n) }
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.pending[key]) == maxOneID {
+	if len(e.pending[key]) >= maxOneID {
 		return nil
 	}
 	e.pending[key] = append(e.pending[key], n)
@@ -135,7 +135,9 @@ func (e *streamEdge) answer(msg []byte, resp wire.Response) (replacement []byte)
 	o, rawID, gone := e.settleAnswer(resp)
 	o.conclude(e.gate)
 	for _, n := range gone {
-		n.conclude(e.gate, pass)
+		if n != o.entry {
+			n.concludeUnbound(e.gate)
+		}
 	}
 	if o.fate == pass {
 		if o.publish != "" {
@@ -155,18 +157,22 @@ func (e *streamEdge) conclude() {
 	}
 	e.mu.Unlock()
 	for _, n := range all {
-		n.conclude(e.gate, pass)
+		n.concludeUnbound(e.gate)
 	}
 }
 
 // settleAnswer returns what becomes of an answer, its id, and the requests that are
 // forgotten with it.
 func (e *streamEdge) settleAnswer(resp wire.Response) (o outcome, rawID []byte, gone []*entry) {
-	mode := e.gate.now().server
+	mode := e.gate.now().floor()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	defer func() { gone, e.gone = e.gone, nil }()
 	key := string(resp.ID)
+	shared := len(e.pending[key]) > 1
+	defer func() {
+		o.shared = shared
+		gone, e.gone = e.gone, nil
+	}()
 	chosen := &entry{rawID: resp.ID} // of an answer that nobody asked for
 	if group := e.pending[key]; len(group) > 0 {
 		chosen = group[0]

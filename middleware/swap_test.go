@@ -211,7 +211,7 @@ func TestSwapKeepsWhatWasJudged(t *testing.T) {
 			for _, l := range lines {
 				for _, e := range eras {
 					apMust(t, g, c.before)
-					digest := g.Digest()
+					digest := g.Settings()
 					swap = func() { apMust(t, g, c.after) }
 					if got := apVerdict(t, l.line, e, call("export", labelX)); got != c.want {
 						t.Errorf("%s in %s: %q, want %q", l.name, e, got, c.want)

@@ -49,8 +49,11 @@ func declared(meta *mcp.Meta) (policydecl.Policy, error) {
 // the tool was registered again without a policy.
 func (g *Gate) toolPolicies(ctx context.Context, dst []policydecl.Policy, tool mcp.Tool, as bool) ([]policydecl.Policy, error) {
 	p, err := declared(tool.Meta)
-	if err != nil || !p.IsZero() {
+	if err != nil {
 		return append(dst, p), flowerrors.Under(targetPath(policydecl.Tool, tool.Name), err)
+	}
+	if !p.IsZero() {
+		return append(dst, p), nil
 	}
 	own, session := sessionTool(ctx, tool.Name)
 	if session {
@@ -75,8 +78,11 @@ func (g *Gate) toolPolicies(ctx context.Context, dst []policydecl.Policy, tool m
 // order.
 func (g *Gate) promptPolicy(prompt mcp.Prompt) (policydecl.Policy, error) {
 	p, err := declared(prompt.Meta)
-	if err != nil || !p.IsZero() {
+	if err != nil {
 		return p, flowerrors.Under(targetPath(policydecl.Prompt, prompt.Name), err)
+	}
+	if !p.IsZero() {
+		return p, nil
 	}
 	if g.hidesPrompts {
 		// A filter of the author's may have built the declaration anew.
