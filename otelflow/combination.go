@@ -23,7 +23,7 @@ var (
 	reasons = closed(decision.ReasonNone,
 		decision.ReasonContributor, decision.ReasonIncomplete, decision.ReasonMalformed, decision.ReasonAbsent,
 		decision.ReasonMatcher, decision.ReasonAmbiguous, decision.ReasonID, decision.ReasonMeta, decision.ReasonURI,
-		decision.ReasonTooMany, decision.ReasonCancelled, decision.ReasonSeams, decision.ReasonPolicy, decision.ReasonPanic)
+		decision.ReasonTooMany, decision.ReasonCancelled, decision.ReasonSeams, decision.ReasonPolicy, decision.ReasonPanic, decision.ReasonSampled)
 )
 
 // closed makes a set of texts, each standing for itself.

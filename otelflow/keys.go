@@ -28,7 +28,7 @@ const (
 const (
 	KeyVerdict    = attribute.Key("flowgate.verdict")     // decision.Verdict, as records spell it
 	KeyMode       = attribute.Key("flowgate.mode")        // "enforce", "report" or "off"
-	KeyReason     = attribute.Key("flowgate.reason")      // decision.Reason; absent where the gate does not object
+	KeyReason     = attribute.Key("flowgate.reason")      // decision.Reason; absent where the gate does not object, but for "sampled"
 	KeyLabel      = attribute.Key("flowgate.label")       // "ok", "incomplete", "malformed" or "absent"; absent where no label was looked for
 	KeyFlowOrigin = attribute.Key("flowgate.flow.origin") // "declared", "undeclared" or "unknown"; in metrics only beside an absent label
 	KeyTarget     = attribute.Key("flowgate.target")      // in metrics a registered name or a bucket; on spans what has no conventional name

@@ -11,6 +11,9 @@ import (
 type builder struct {
 	*report
 	o Overrides
+
+	mistaken int // mistakes in the policies so far
+	paths    int // bytes of their paths, at most
 }
 
 // wrong reports a value of the wrong type, unless something is reported of it already.
@@ -22,6 +25,9 @@ func (b *builder) wrong(p *place, n *node, rule policydecl.Rule, detail, hint st
 
 // unknown reports a member that means nothing where it is.
 func (b *builder) unknown(p *place, m member, known []string) {
+	if b.full() { // looking for what was meant takes its time
+		return
+	}
 	b.add(p.member(m.name), m.line, "P6", flowerrors.ConfigError{
 		Value: m.name, Reason: flowerrors.ReasonUnknownMember, Detail: "no such member", Hint: nearest(m.name, known),
 	})
@@ -142,26 +148,11 @@ func (b *builder) policy(p *place, n *node) {
 			continue
 		}
 		found = true
-		b.o.Default = acceptFrom(m.value)
+		b.o.Default = b.acceptFrom(p, m.value)
 	}
 	if !found {
 		b.o.Default, _ = policydecl.PolicyOf(map[string]any{}) // with its mistake
 	}
-}
-
-// acceptFrom reads a list of tokens. What is wrong with it stays in the policy, and judge
-// reports it.
-func acceptFrom(n *node) policydecl.Policy {
-	v := n.value()
-	if n.kind == array {
-		list := make([]any, 0, len(n.list))
-		for _, e := range n.list {
-			list = append(list, e.value())
-		}
-		v = list
-	}
-	p, _ := policydecl.PolicyOf(map[string]any{memberAcceptFrom: v})
-	return p
 }
 
 // section reads the targets of one kind.
@@ -191,7 +182,7 @@ func (b *builder) target(k policydecl.TargetKind, p *place, m member) {
 		at := p.member(e.name)
 		switch {
 		case e.name == memberAcceptFrom:
-			says, t.Policy = true, acceptFrom(e.value)
+			says, t.Policy = true, b.acceptFrom(p, e.value)
 		case e.name == memberMode:
 			says, t.Mode = true, b.mode(at, e.value)
 		case e.name == memberOptional && mayLack(k):

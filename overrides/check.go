@@ -19,7 +19,7 @@ import (
 func (o Overrides) Check() error { return join(o.check()) }
 
 // check returns what Check joins.
-func (o *Overrides) check() []Fault {
+func (o Overrides) check() []Fault {
 	r := &report{}
 	add := func(path string, e *flowerrors.ConfigError) {
 		e.Path = path
@@ -34,7 +34,7 @@ func (o *Overrides) check() []Fault {
 		add(memberMode, noMode(o.Mode))
 	}
 	for i := range o.Targets {
-		t := &o.Targets[i]
+		t := o.Targets[i]
 		path := t.path(i)
 		if !t.Mode.Known() {
 			add(path+"."+memberMode, noMode(t.Mode))
@@ -51,7 +51,7 @@ func (o *Overrides) check() []Fault {
 
 // path returns where mistakes of the target are, such as tools["export"]. One whose kind
 // is none has only its number, which i is.
-func (t *Target) path(i int) string {
+func (t Target) path(i int) string {
 	if sectionOf(t.Kind.String()) == 0 {
 		return "targets[" + strconv.Itoa(i) + "]"
 	}
@@ -65,7 +65,7 @@ const placeholder = "https://overrides.invalid/"
 // compile asks policydecl about everything that a server without overrides would be told
 // too. Every vendor token has a matcher here, because a server may know any; those whose
 // prefix nobody can have are mistakes of the matchers as well, which are left out.
-func (o *Overrides) compile() error {
+func (o Overrides) compile() error {
 	cfg := policydecl.Config{URI: o.URI, Default: o.Default, Matchers: make(map[string]policydecl.Matcher)}
 	if cfg.URI == "" {
 		cfg.URI = placeholder

@@ -12,8 +12,12 @@ import (
 )
 
 // MaxFaults is how many mistakes of one file or value are reported. Where there are
-// more, the last one says so.
+// more, the last one says so. There are fewer if names are so long that a report would
+// become larger than a file may be.
 const MaxFaults = policydecl.MaxFaults
+
+// maxReport is after how many bytes of text a report ends.
+const maxReport = MaxBytes
 
 // RuleYAML is YAML 1.2, without what has no counterpart in JSON or what readers of
 // different versions take differently. It stands beside [policydecl.RuleJSON].
@@ -109,13 +113,22 @@ func isPlain(name string) bool {
 // report gathers what is wrong with one file.
 type report struct {
 	faults []Fault
+	bytes  int  // of their texts
 	more   bool // something was left out
+}
+
+// full reports whether nothing is added any more, and notes that something was to be.
+func (r *report) full() bool {
+	if len(r.faults) < MaxFaults && r.bytes < maxReport {
+		return false
+	}
+	r.more = true
+	return true
 }
 
 // add reports a mistake at p.
 func (r *report) add(p *place, line int, rule policydecl.Rule, e flowerrors.ConfigError) {
-	if len(r.faults) == MaxFaults {
-		r.more = true
+	if r.full() {
 		return
 	}
 	e.Path = p.path()
@@ -124,13 +137,13 @@ func (r *report) add(p *place, line int, rule policydecl.Rule, e flowerrors.Conf
 
 // put reports a mistake whose path and pointer are known.
 func (r *report) put(f Fault) {
-	if len(r.faults) == MaxFaults {
-		r.more = true
+	if r.full() {
 		return
 	}
 	if f.Line > 0 {
 		f.Detail += " (line " + strconv.Itoa(f.Line) + ")"
 	}
+	r.bytes += len(f.Path) + len(f.Pointer) + len(f.Value) + len(f.Detail) + len(f.Hint)
 	r.faults = append(r.faults, f)
 }
 
@@ -138,7 +151,7 @@ func (r *report) put(f Fault) {
 func (r *report) done() []Fault {
 	slices.SortStableFunc(r.faults, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
 	if r.more {
-		r.faults[len(r.faults)-1] = Fault{0, policydecl.Fault{Rule: "P6", ConfigError: manyMore()}}
+		r.faults = append(r.faults[:min(len(r.faults), MaxFaults-1)], Fault{0, policydecl.Fault{Rule: "P6", ConfigError: manyMore()}})
 	}
 	return r.faults
 }

@@ -1,6 +1,8 @@
 package overrides
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -17,14 +19,12 @@ func (b *builder) judge(root *node) {
 	if len(found) == 0 {
 		return
 	}
-	spots := make(map[string]spot)
-	locate(spots, nil, "", root, root.line)
 	reported := make(map[string]bool, len(b.faults))
 	for _, f := range b.faults {
 		reported[f.Path] = true
 	}
 	for _, e := range found {
-		at, exact := lookUp(spots, e.Path)
+		at, exact := find(root, e.Path)
 		// A member that was passed over leaves a gap that is no mistake of its own.
 		if exact && at.kind == unreadable || e.Reason == flowerrors.ReasonMissing && reported[e.Path] {
 			continue
@@ -48,32 +48,47 @@ type spot struct {
 	kind   kind
 }
 
-// locate enters n, which is said in that line, and all that is in it.
-func locate(spots map[string]spot, p *place, path string, n *node, line int) {
-	spots[path] = spot{p, len(path), line, n.kind}
-	for _, m := range n.members {
-		at := p.member(m.name)
-		locate(spots, at, at.path(), m.value, m.line)
+// find returns the spot of a path, or else the one around it.
+func find(root *node, path string) (at spot, exact bool) {
+	at = spot{nil, 0, root.line, root.kind}
+	for n := root; at.length < len(path); {
+		name, index, length := step(path[at.length:])
+		p, line := at.place, 0
+		switch i := slices.IndexFunc(n.members, func(m member) bool { return m.name == name }); {
+		case length == 0:
+			return at, false
+		case index < 0 && i >= 0:
+			p, line, n = p.member(name), n.members[i].line, n.members[i].value
+		case index >= 0 && index < len(n.list):
+			p, line, n = p.element(index), n.list[index].line, n.list[index]
+		default:
+			return at, false
+		}
+		at = spot{p, at.length + length, line, n.kind}
 	}
-	for i, e := range n.list {
-		at := p.element(i)
-		locate(spots, at, at.path(), e, e.line)
-	}
+	return at, true
 }
 
-// lookUp returns the spot of a path, or else the one around it.
-func lookUp(spots map[string]spot, path string) (at spot, exact bool) {
-	if at, exact = spots[path]; exact {
-		return at, true
+// step reads how a path goes on, as [place.path] writes it: with a name, or with an index
+// that is not negative. length is that of what was read, 0 if it is none.
+func step(path string) (name string, index, length int) {
+	if quoted, err := strconv.QuotedPrefix(strings.TrimPrefix(path, "[")); err == nil && path[0] == '[' {
+		name, _ = strconv.Unquote(quoted)
+		return name, -1, len("[]") + len(quoted)
 	}
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '.' || path[i] == '[' || i == 0 {
-			if at, ok := spots[path[:i]]; ok {
-				return at, false
-			}
+	if inside, _, ok := strings.Cut(path, "]"); ok && path[0] == '[' {
+		index, err := strconv.Atoi(inside[1:])
+		if err != nil {
+			return "", -1, 0
 		}
+		return "", index, len(inside) + 1
 	}
-	return spots[""], false
+	name = strings.TrimPrefix(path, ".")
+	dots := len(path) - len(name)
+	if end := strings.IndexAny(name, ".["); end >= 0 {
+		name = name[:end]
+	}
+	return name, -1, dots + len(name)
 }
 
 // ruleOf returns the rule that a mistake in a value breaks.

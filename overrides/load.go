@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-
-	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
 
 // Load reads overrides from a file as [Parse] does. The file must be a regular one, or a
@@ -82,17 +80,4 @@ func cause(err error) error {
 		return path.Err
 	}
 	return err
-}
-
-// details returns the text of each mistake in err, or that of err if it is none of ours.
-func details(err error) []string {
-	var out []string
-	for e := range flowerrors.All(err) {
-		out = append(out, e.Error())
-	}
-	if out == nil {
-		out = []string{strconv.QuoteToASCII(err.Error())}
-		out[0] = out[0][1 : len(out[0])-1]
-	}
-	return out
 }

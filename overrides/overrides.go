@@ -54,7 +54,7 @@ type Target struct {
 }
 
 // IsZero reports whether the overrides say nothing.
-func (o *Overrides) IsZero() bool {
+func (o Overrides) IsZero() bool {
 	return o.URI == "" && o.Default.IsZero() && o.Mode == policydecl.ModeUnset && len(o.Targets) == 0 &&
 		!o.DangerouslyReportUndeclared && !o.DangerouslyLoosen
 }

@@ -195,8 +195,12 @@ func sound(t testing.TB, text []byte, faults []overrides.Fault) {
 			t.Errorf("not printable ASCII: %q", msg)
 		}
 	}
-	if len(faults) > overrides.MaxFaults {
-		t.Errorf("%d faults", len(faults))
+	size := 0
+	for _, f := range faults {
+		size += len(f.Path) + len(f.Pointer) + len(f.Value) + len(f.Detail) + len(f.Hint)
+	}
+	if len(faults) > overrides.MaxFaults || size > 8*overrides.MaxBytes {
+		t.Errorf("%d faults of %d bytes", len(faults), size)
 	}
 }
 

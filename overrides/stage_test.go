@@ -49,10 +49,32 @@ func (g *gate) modes() string {
 // knowing is a gate that says what it has.
 type knowing struct {
 	gate
-	has overrides.Overrides
+	has    overrides.Overrides
+	forget bool // what it is given
 }
 
-func (g *knowing) Overrides() overrides.Overrides { return g.has }
+func (g *knowing) Apply(o overrides.Overrides) error {
+	err := g.gate.Apply(o)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err == nil && !g.forget {
+		g.has = o
+	}
+	return err
+}
+
+func (g *knowing) Overrides() overrides.Overrides {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.has
+}
+
+// change is what somebody else does to the gate.
+func (g *knowing) change(do func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	do()
+}
 
 // lockedBuffer is a bytes.Buffer for several goroutines.
 type lockedBuffer struct {

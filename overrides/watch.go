@@ -2,12 +2,9 @@ package overrides
 
 import (
 	"context"
-	"crypto/sha256"
-	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
-	"strconv"
 	"time"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -48,15 +45,18 @@ type WatchConfig struct {
 // or not at all: a file that cannot be read, that has mistakes, or that the gate refuses
 // changes nothing, and the last good overrides stay in force, without a limit of time.
 // Overrides that say what is in force already are not applied again, whatever they look
-// like; the first ones are, unless the gate can say what it has.
+// like; the first ones are, unless the gate can say what it has. One that can is held to
+// the file: what somebody else has applied is undone at the next look, with a warning, for
+// as long as the file says what was applied from it last.
 //
 // A changed file counts once two looks in a row have found the same in it, because the
 // beginning of a file in YAML that is just being written can be a file without mistakes
 // that says less. The first look and SIGHUP do not wait for a second one. To be safe
 // there too, write another file and rename it.
 //
-// Every content that is refused is logged once, with all its mistakes, and so is every
-// other reason for which the file cannot be read until it changes. SIGHUP has the file judged
+// Every content that is refused is logged once, with a line for each of its mistakes, at
+// most [MaxFaults], and so is every other reason for which the file cannot be read until it
+// changes. SIGHUP has the file judged
 // and logged again although nothing has changed, which is the way to apply it after the
 // server has got a tool for want of which it was refused. While Watch runs, SIGHUP does not
 // end the process; it is told to other receivers as before.
@@ -111,87 +111,4 @@ func watch(ctx context.Context, path string, gate Applier, cfg WatchConfig, hang
 			w.look(ctx, false)
 		}
 	}
-}
-
-// content stands for the content of a file; the zero one for none.
-type content [sha256.Size]byte
-
-// watcher is the state of one Watch.
-type watcher struct {
-	path string
-	gate Applier
-	log  *slog.Logger
-
-	judged  content // what was applied, refused or found to be in force
-	pending content // what was there at the last look and is not judged yet
-	problem string  // why the file could not be read at the last look
-	applied string  // the digest of what was applied last
-}
-
-func (w *watcher) file() slog.Attr { return slog.String("file", strconv.QuoteToASCII(w.path)) }
-
-// look reads the file and judges what is new in it, or whatever is in it if forced.
-func (w *watcher) look(ctx context.Context, forced bool) {
-	data, err := readFile(w.path)
-	if err != nil {
-		w.pending = content{} // looks are no longer in a row
-		if text := err.Error(); forced || text != w.problem {
-			w.problem = text
-			w.refused(ctx, "flow overrides cannot be read; what is in force stays", err)
-		}
-		return
-	}
-	if w.problem != "" {
-		w.problem = ""
-		w.log.LogAttrs(ctx, slog.LevelInfo, "flow overrides can be read again", w.file())
-	}
-	now := content(sha256.Sum256(data))
-	switch {
-	case forced:
-	case now == w.judged:
-		w.pending = content{}
-		return
-	case now != w.pending:
-		w.pending = now
-		return
-	}
-	w.judged, w.pending = now, content{}
-	w.judge(ctx, data)
-}
-
-// judge applies what the file says unless it is in force.
-func (w *watcher) judge(ctx context.Context, data []byte) {
-	o, err := Parse(w.path, data)
-	if err != nil {
-		w.refused(ctx, "flow overrides refused; what is in force stays", err)
-		return
-	}
-	digest := o.Digest()
-	if digest == w.inForce() {
-		w.log.LogAttrs(ctx, slog.LevelInfo, "flow overrides read; they are in force already", w.file(), slog.String("digest", digest))
-		return
-	}
-	if err := w.gate.Apply(o); err != nil {
-		w.refused(ctx, "flow overrides refused by the gate; what is in force stays", err)
-		return
-	}
-	w.applied = digest
-	w.log.LogAttrs(ctx, slog.LevelInfo, "flow overrides reloaded", w.file())
-}
-
-// inForce returns the digest of what the gate has, or "" if that is not known.
-func (w *watcher) inForce() string {
-	if g, ok := w.gate.(interface{ Overrides() Overrides }); ok {
-		return g.Overrides().Digest()
-	}
-	return w.applied
-}
-
-// refused logs why the file was not applied.
-func (w *watcher) refused(ctx context.Context, message string, err error) {
-	faults := details(err)
-	if errors.Is(err, os.ErrNotExist) {
-		message = "flow overrides are gone; what is in force stays"
-	}
-	w.log.LogAttrs(ctx, slog.LevelError, message, w.file(), slog.Int("count", len(faults)), slog.Any("faults", faults))
 }

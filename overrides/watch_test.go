@@ -48,13 +48,11 @@ func TestWatchStartsWithWhatIsInForce(t *testing.T) {
 	onStage(t, g, func(s *stage) { s.write(enforce) }, func(s *stage) {
 		s.applied(g, "")
 		s.logged("in force already")
-		g.has = overrides.Overrides{} // by somebody else
 		s.pass(3)
 		s.applied(g, "")
 		s.hangUp <- os.Interrupt
-		synctest.Wait()
-		s.applied(g, "enforce")
-		s.logged("because of SIGHUP", "flow overrides reloaded")
+		s.logged("because of SIGHUP", "in force already")
+		s.applied(g, "")
 	})
 }
 
@@ -69,10 +67,10 @@ func TestWatchKeepsTheLastGood(t *testing.T) {
 		if line := s.log.String()[s.mark:]; !strings.Contains(line, "count=2") || !strings.Contains(line, `(line 2); write \"mode\"`) || !strings.Contains(line, "uri: unusable-uri") {
 			s.Error(line)
 		}
-		s.logged("level=ERROR msg=\"flow overrides refused; what is in force stays\"")
+		s.logged("level=ERROR msg=\"flow overrides refused; what is in force stays\"", "number=1 fault=\"mod: ", "number=2 fault=\"uri: ")
 		s.write("flowgate: 1\nmod: off\n")
 		s.pass(5)
-		s.logged("count=1")
+		s.logged("count=1", "unknown-member")
 		s.write(enforce) // as before
 		s.pass(2)
 		s.logged("in force already")
@@ -99,11 +97,11 @@ func TestWatchTruncatedWrite(t *testing.T) {
 		s.logged()
 		s.write("") // and stays so
 		s.pass(3)
-		s.logged("the file is empty")
+		s.logged("count=1", "the file is empty")
 		s.write(whole[:20])
 		s.pass(3)
 		s.applied(g, "enforce")
-		s.logged("unknown-token")
+		s.logged("count=1", "unknown-token")
 	})
 }
 
@@ -143,11 +141,11 @@ func TestWatchSIGHUP(t *testing.T) {
 		s.logged("because of SIGHUP", "in force already")
 		s.write("flowgate: 7")
 		s.hangUp <- os.Interrupt
-		s.logged("because of SIGHUP", "flow overrides refused")
+		s.logged("because of SIGHUP", "flow overrides refused", "unsupported")
 		s.pass(3)
 		s.logged()
 		s.hangUp <- os.Interrupt // who asks is answered
-		s.logged("because of SIGHUP", "flow overrides refused")
+		s.logged("because of SIGHUP", "flow overrides refused", "unsupported")
 	})
 }
 
@@ -161,7 +159,7 @@ func TestWatchGateRefuses(t *testing.T) {
 		if line := s.log.String(); !strings.Contains(line, "count=2") || !strings.Contains(line, "mode: loosens") {
 			s.Error(line)
 		}
-		s.logged(`unknown-target`)
+		s.logged("refused by the gate", `unknown-target`, "mode: loosens")
 		s.pass(5)
 		s.logged()
 		g.mu.Lock()
@@ -188,18 +186,19 @@ func TestWatchWhatIsNoFile(t *testing.T) {
 	for name, tt := range map[string]struct {
 		replace func(file string) error
 		want    string
+		mistake string // on a line of its own
 	}{
-		"gone":      {func(string) error { return nil }, "flow overrides are gone; what is in force stays"},
-		"directory": {func(file string) error { return os.Mkdir(file, 0o700) }, "not a regular file"},
-		"dangling":  {func(file string) error { return os.Symlink("nowhere", file) }, "flow overrides are gone"},
-		"itself":    {func(file string) error { return os.Symlink(filepath.Base(file), file) }, "cannot be read"},
+		"gone":      {func(string) error { return nil }, "flow overrides are gone; what is in force stays", ""},
+		"directory": {func(file string) error { return os.Mkdir(file, 0o700) }, "not a regular file", ""},
+		"dangling":  {func(file string) error { return os.Symlink("nowhere", file) }, "flow overrides are gone", ""},
+		"itself":    {func(file string) error { return os.Symlink(filepath.Base(file), file) }, "cannot be read", ""},
 		"large": {func(file string) error {
 			return os.WriteFile(file, bytes.Repeat([]byte("#"), overrides.MaxBytes+1), 0o600)
-		}, "too many bytes"},
+		}, "cannot be read", "too many bytes"},
 		"endless": {func(file string) error {
 			err := os.WriteFile(file, nil, 0o600)
 			return errors.Join(err, os.Truncate(file, 1<<40)) // a hole
-		}, "too many bytes"},
+		}, "cannot be read", "too many bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := &gate{}
@@ -209,7 +208,11 @@ func TestWatchWhatIsNoFile(t *testing.T) {
 				s.must(tt.replace(s.file))
 				s.pass(5)
 				s.applied(g, "enforce")
-				s.logged(tt.want)
+				if tt.mistake == "" {
+					s.logged(tt.want)
+				} else {
+					s.logged(tt.want, tt.mistake)
+				}
 				s.must(os.RemoveAll(s.file))
 				s.write(enforce)
 				s.pass(3)

@@ -2,12 +2,13 @@ package overrides
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -20,7 +21,8 @@ import (
 // never happens.
 type yamlReader struct {
 	*report
-	lines [][]byte
+	lines int
+	marks []mark // where there are exclamation marks
 }
 
 // readYAML returns the value of a YAML stream of one document, or nil if it is none.
@@ -40,7 +42,7 @@ func (r *report) readYAML(data []byte) *node {
 		r.notYAML(data, err)
 		return nil
 	}
-	y := &yamlReader{r, lines}
+	y := &yamlReader{r, len(lines), marksIn(lines)}
 	root := &doc
 	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
 		root = doc.Content[0]
@@ -48,7 +50,7 @@ func (r *report) readYAML(data []byte) *node {
 	n := y.value(root, nil, 0)
 	switch err := decode(d, &next); {
 	case err == nil:
-		r.broken(RuleYAML, min(next.Line, len(y.lines)), "the file holds more than one document", "keep one document to a file")
+		r.broken(RuleYAML, min(next.Line, y.lines), "the file holds more than one document", "keep one document to a file")
 	case !errors.Is(err, io.EOF):
 		r.notYAML(data, err)
 	}
@@ -147,7 +149,7 @@ func (y *yamlReader) value(n *yaml.Node, p *place, depth int) *node {
 
 // line returns the line of a node. A value that is left out at the end of the file has one
 // that the file does not have.
-func (y *yamlReader) line(n *yaml.Node) int { return min(n.Line, len(y.lines)) }
+func (y *yamlReader) line(n *yaml.Node) int { return min(n.Line, y.lines) }
 
 // mapping reads the members of a mapping.
 func (y *yamlReader) mapping(n *yaml.Node, p *place, depth int) *node {
@@ -210,22 +212,41 @@ func (y *yamlReader) allowed(n *yaml.Node, p *place) bool {
 	switch {
 	case n.Style&yaml.TaggedStyle != 0:
 		fault(n.Tag, "tags are not read", "remove it, and put a string in quotes")
-	case n.Kind == yaml.ScalarNode && y.begins(n, "!"):
+	case n.Kind == yaml.ScalarNode && y.isMarked(n):
 		fault("!", "tags are not read", "remove it, and put a string in quotes")
 	}
 	return ok
 }
 
-// begins reports whether a node begins with a text, as written. The parser hides the tag
-// "!" in no other way.
-func (y *yamlReader) begins(n *yaml.Node, prefix string) bool {
-	if n.Line < 1 || n.Line > len(y.lines) {
-		return false
+// isMarked reports whether a node begins with an exclamation mark, as written. The parser
+// hides the tag "!" in no other way.
+func (y *yamlReader) isMarked(n *yaml.Node) bool {
+	_, found := slices.BinarySearchFunc(y.marks, mark{n.Line, n.Column}, mark.compare)
+	return found
+}
+
+// mark is where a character is, as the parser counts: both from 1, the column in characters.
+type mark struct{ line, column int }
+
+func (m mark) compare(other mark) int {
+	return cmp.Or(cmp.Compare(m.line, other.line), cmp.Compare(m.column, other.column))
+}
+
+// marksIn finds all exclamation marks of a text, in order.
+func marksIn(lines [][]byte) []mark {
+	var marks []mark
+	for i, line := range lines {
+		column := 1
+		for {
+			at := bytes.IndexByte(line, '!')
+			if at < 0 {
+				break
+			}
+			column += utf8.RuneCount(line[:at])
+			marks = append(marks, mark{i + 1, column})
+			line = line[at+1:]
+			column++
+		}
 	}
-	rest := string(y.lines[n.Line-1])
-	for range n.Column - 1 {
-		_, size := utf8.DecodeRuneInString(rest)
-		rest = rest[size:]
-	}
-	return strings.HasPrefix(rest, prefix)
+	return marks
 }

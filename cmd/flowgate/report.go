@@ -23,15 +23,17 @@ then what is stopped now, what the gates had to report about themselves, whether
 hosts label their requests, and which settings and policies were in force.
 
 A FILE, or standard input (-), holds JSON lines as a decision.Writer writes them, or
-the log of a gate that logs with slog's JSON handler; other lines are skipped. A name
+the log of a gate that logs with slog's JSON handler; other lines are skipped. A log
+must be at level Debug: at Info it holds objections alone. Give one source for each
+gate: with its log and its decision.Writer file, requests are counted twice. A name
 that ends in .gz is unpacked. Files can be of any size and are read once.
 
 TIME is a date (2026-03-01), a time (2026-03-01T09:30:00Z), or how long ago that was
 (90m, 36h, 7d).
 
 Exit status: 0 enforcing would stop nothing, 1 it would stop something or that is not
-certain (faults, lost requests, damaged lines, mode off), 2 no answer: a file that
-cannot be read, no decision record, wrong flags.
+certain (faults, lost requests, damaged lines, mode off, a source with objections
+alone), 2 no answer: a file that cannot be read, no decision record, wrong flags.
 
 Flags:
 `

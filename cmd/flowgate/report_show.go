@@ -87,7 +87,7 @@ func cells(r *flowreport.Report, o flowreport.Outcome) [][]string {
 			continue
 		}
 		target := dash(row.Target)
-		if row.Method.Text != "tools/call" {
+		if row.Method.Text != "tools/call" && !(row.Method.Others && row.Target.Others) {
 			target = dash(row.Method) + " " + target
 		}
 		if !row.Registered && !row.Target.Others {

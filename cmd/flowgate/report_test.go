@@ -68,6 +68,7 @@ func TestReportStatus(t *testing.T) {
 		"damaged":  {logOf(t, good) + "{\"time\n", 1, "Besides: 1 line is a damaged record"},
 		"going on": {logOf(t, good) + "{\"time", 0, "Note: 1 last line has no end yet and was left out.\n"},
 		"mixed":    {"hello\n" + logOf(t, good) + "{\"level\":\"INFO\"}\n", 0, "Note: 2 lines are no decision records and were skipped.\n"},
+		"info":     {logOf(t, decision.Record{}), 1, "Besides: 1 source has no record of a request that nothing was said against: a log at level Info holds objections alone.\n"},
 		"empty":    {"", 2, "no decision record: there is nothing to read"},
 		"other":    {"hello\n\n{}\n", 2, "no decision record: all of the 2 lines are something else"},
 		"rubbish":  {"{\n{}\n{", 2, "no decision record that can be read: 2 lines are damaged records and 1 are something else"},
@@ -118,9 +119,9 @@ func TestReportTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return decision.Record{Time: when}
+		return decision.Record{Time: when, Verdict: decision.Accepted}
 	}
-	text := logOf(t, at("2026-03-01T00:00:00Z"), at("2026-03-08T08:00:00Z"), at("2026-03-09T07:00:00+01:00"), decision.Record{})
+	text := logOf(t, at("2026-03-01T00:00:00Z"), at("2026-03-08T08:00:00Z"), at("2026-03-09T07:00:00+01:00"), decision.Record{Verdict: decision.Accepted})
 	for args, want := range map[string]string{
 		"-": "of 4 requests", "-since 2026-03-01 -": "of 3 requests", "-since 2026-03-01T00:00:00Z -until 2026-03-08T08:00:00Z -": "of 1 request.",
 		"-since 24h -": "of 2 requests", "-since 1d -": "of 2 requests", "-since 2h -": "of 1 request.", "-until 8d -": "of 1 request.", "-until 90m -": "of 3 requests",

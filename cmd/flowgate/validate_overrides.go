@@ -85,9 +85,13 @@ func warningsOf(o *overrides.Overrides) []string {
 
 // notesOn says what the file alone cannot show.
 func notesOn(o *overrides.Overrides) []string {
+	var notes []string
+	if o.URI != "" {
+		notes = append(notes, "uri takes the place of the URI in the server's code, so that self in its policies means another principal if they differ; no server refuses that")
+	}
 	could := loosening(o)
 	if len(could) == 0 {
-		return nil
+		return notes
 	}
 	const most = 20
 	list := strings.Join(could[:min(len(could), most)], ", ")
@@ -98,25 +102,21 @@ func notesOn(o *overrides.Overrides) []string {
 	if o.DangerouslyLoosen {
 		then = "with dangerouslyLoosen it takes them all"
 	}
-	return []string{"these could loosen what the server's code says, which the server judges when it starts or is given the file; " + then + ": " + list}
+	return append(notes, "these could loosen what the server's code says, which the server judges when it starts or is given the file; "+then+": "+list)
 }
 
-// loosening names what could let through something that a server refuses. What accepts
-// nothing or enforces cannot.
+// loosening names what could let through something that a server refuses: modes and
+// switches. A policy is not named, because most tighten.
 func loosening(o *overrides.Overrides) []string {
 	var could []string
-	consider := func(path string, p policydecl.Policy, m policydecl.Mode) {
-		if len(p.Tokens()) > 0 {
-			could = append(could, strings.TrimPrefix(path+".acceptFrom", "."))
-		}
+	consider := func(path string, m policydecl.Mode) {
 		if m.LooserThan(policydecl.Enforce) {
-			could = append(could, strings.TrimPrefix(path+".mode", ".")+" ("+m.String()+")")
+			could = append(could, path+" ("+m.String()+")")
 		}
 	}
-	consider("default", o.Default, policydecl.ModeUnset)
-	consider("", policydecl.Policy{}, o.Mode)
+	consider("mode", o.Mode)
 	for _, t := range o.Targets {
-		consider(t.Kind.String()+"["+quoted(t.Name, 60)+"]", t.Policy, t.Mode)
+		consider(t.Kind.String()+"["+quoted(t.Name, 60)+"].mode", t.Mode)
 	}
 	if o.DangerouslyReportUndeclared {
 		could = append(could, "dangerouslyReportUndeclared")

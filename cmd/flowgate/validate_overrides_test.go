@@ -72,9 +72,10 @@ func TestOverridesNotes(t *testing.T) {
 	}
 	for text, want := range map[string][]string{
 		"flowgate: 1": nil,
-		"flowgate: 1\nmode: enforce\ndefault: {acceptFrom: []}\ntools: {a: {mode: enforce}}": nil,
-		"flowgate: 1\nmode: off\ndefault: {acceptFrom: [self]}\ntools: {\"\\e\": {mode: report, acceptFrom: [user]}}": {
-			judge + `it refuses the file if one of them does: default.acceptFrom, mode (off), tools["\x1b"].acceptFrom, tools["\x1b"].mode (report)`,
+		"flowgate: 1\nmode: enforce\ndefault: {acceptFrom: [self]}\ntools: {a: {mode: enforce}, b: {acceptFrom: [user]}}": nil,
+		"flowgate: 1\nuri: https://a.example/\nmode: off\ndefault: {acceptFrom: [self]}\ntools: {\"\\e\": {mode: report, acceptFrom: [user]}}": {
+			"uri takes the place of the URI in the server's code, so that self in its policies means another principal if they differ; no server refuses that",
+			judge + `it refuses the file if one of them does: mode (off), tools["\x1b"].mode (report)`,
 		},
 		"flowgate: 1\ndangerouslyReportUndeclared: true": {
 			"WARNING: dangerouslyReportUndeclared is on: requests of hosts that say they never label are let through and only recorded",
@@ -84,7 +85,7 @@ func TestOverridesNotes(t *testing.T) {
 			"WARNING: dangerouslyLoosen is on: what this file says takes the place of what the server's code says, also where the code refuses what this lets through",
 			judge + "with dangerouslyLoosen it takes them all: mode (off)",
 		},
-		"flowgate: 1\ntools: {" + many.String() + "}": {`tools["t09"].mode (report) and 30 more`},
+		"flowgate: 1\ntools: {" + many.String() + "}": {`tools["t19"].mode (report) and 5 more`},
 	} {
 		r := flowgateWith(t.Context(), t, text, "validate", "-json", "-")
 		var out validateJSON

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/flowgate-mcp/flowgate/decision"
@@ -27,6 +28,8 @@ type Collector struct {
 	lines   Lines
 	total   Tally
 	lost    uint64
+	sampled Tally
+	above   uint64 // sources without a record below Info
 	outcome [Off + 1]uint64
 
 	servers, methods, targets, unregistered, clients, principals, reasons, digests *names
@@ -53,10 +56,16 @@ func NewCollector(since, until time.Time) *Collector {
 	}
 }
 
-// Read counts all records of a log. Its error is that of in or of ctx, which is looked at
-// between lines.
+// Read counts all records of a log, which is one source. Its error is that of in or of ctx,
+// which is looked at between lines.
 func (c *Collector) Read(ctx context.Context, in io.Reader) error {
 	lines := decision.NewReader(in)
+	before, below := c.lines.Records, false
+	defer func() {
+		if !below && c.lines.Records > before {
+			c.above++
+		}
+	}()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -64,6 +73,7 @@ func (c *Collector) Read(ctx context.Context, in io.Reader) error {
 		r, err := lines.Next()
 		switch {
 		case err == nil:
+			below = below || r.Level() < slog.LevelInfo // of whatever time it is
 			c.Add(&r)
 		case errors.Is(err, decision.ErrNotDecision):
 			c.lines.Others++
@@ -97,13 +107,19 @@ func (c *Collector) Add(r *decision.Record) {
 	c.lost = sum(c.lost, r.Lost)
 	c.outcome[o] = sum(c.outcome[o], weight(r))
 
-	server, client, reason := c.servers.name(r.Server), c.clients.name(r.Client), c.reasons.name(string(r.Reason))
-	host := at(c.hosts, client)
-	host.Name = client
-	host.add(r, o)
-	c.cell(r, o, server, client, reason)
-	if r.Verdict.Objects() {
-		c.rejected(r, o)
+	server, reason := c.servers.name(r.Server), c.reasons.name(string(r.Reason))
+	if r.Reason == decision.ReasonSampled {
+		c.sampled.add(r)
+		c.enter(cellKey{Server: server, Method: others, Target: others, Client: others, Reason: reason, Outcome: o}, r)
+	} else {
+		client := c.clients.name(r.Client)
+		host := at(c.hosts, client)
+		host.Name = client
+		host.add(r, o)
+		c.cell(r, o, server, client, reason)
+		if r.Verdict.Objects() {
+			c.rejected(r, o)
+		}
 	}
 	if r.Verdict == decision.Fault || r.Reason == decision.ReasonMatcher {
 		f := at(c.faults, [2]Name{server, reason})
@@ -141,9 +157,14 @@ func (c *Collector) cell(r *decision.Record, o Outcome, server, client, reason N
 	if r.Reason == decision.ReasonContributor || r.Reason == decision.ReasonMatcher {
 		key.Who = c.leastAssured(r.Rejected)
 	}
+	c.enter(key, r)
+}
+
+// enter counts a record in a cell, or in one of those for all others.
+func (c *Collector) enter(key cellKey, r *decision.Record) {
 	if _, ok := c.cells[key]; !ok && len(c.cells) >= maxCells {
 		c.cellsFull = true
-		key = cellKey{Server: others, Method: others, Target: others, Client: others, Reason: reason, Outcome: o, Who: Who{Assurance: key.Who.Assurance, Principal: others}}
+		key = cellKey{Server: others, Method: others, Target: others, Client: others, Reason: key.Reason, Outcome: key.Outcome, Who: Who{Assurance: key.Who.Assurance, Principal: others}}
 		if key.Who.Assurance == "" {
 			key.Who = Who{}
 		}

@@ -10,7 +10,8 @@ import (
 
 // Tally is a number of requests. A record counts for itself and for those that sampling
 // left out, which are alike to it in method, registered target, verdict, mode, reason and
-// label class: sums over these are exact. Host, contributors, and a target that is not
+// label class: sums over these are exact. One with the reason "sampled" stands for requests
+// of which only verdict and mode are known. Host, contributors, and a target that is not
 // registered are those of the record alone, so that sums over them are estimates.
 type Tally struct {
 	Records     uint64

@@ -2,7 +2,6 @@ package flowreport
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -41,6 +40,8 @@ type Report struct {
 	Total        Tally
 	Outcomes     [Off + 1]uint64 // requests, by Outcome
 	Lost         uint64          // requests of unknown kind that no record stands for; not in Total
+	Sampled      Tally           // those of Total of which only verdict and mode are known
+	Above        uint64          // sources that hold objections alone
 	FaultCount   uint64
 	Rows         []Row
 	Hosts        []Host
@@ -53,7 +54,7 @@ type Report struct {
 
 // Report says what was counted so far.
 func (c *Collector) Report() *Report {
-	r := &Report{Since: c.since, Until: c.until, Lines: c.lines, Total: c.total, Outcomes: c.outcome, Lost: c.lost}
+	r := &Report{Since: c.since, Until: c.until, Lines: c.lines, Total: c.total, Outcomes: c.outcome, Lost: c.lost, Sampled: c.sampled, Above: c.above}
 	for key, tally := range c.cells {
 		r.Rows = append(r.Rows, Row{
 			key.Server, key.Method, key.Target, key.Client, key.Reason, key.Registered, key.Outcome, key.Who, *tally,
@@ -138,39 +139,6 @@ func overlaps(list []Digest) {
 	}
 }
 
-// Headline answers the question in one sentence.
-func (r *Report) Headline() string {
-	stopped, all := r.Outcomes[WouldStop], Grouped(r.Total.Requests)
-	if stopped == 0 {
-		return "Enforcing today would stop nothing of " + count(r.Total.Requests, "request") + "."
-	}
-	targets, hosts := map[Name]bool{}, map[Name]bool{}
-	for _, row := range r.Rows {
-		if row.Outcome == WouldStop {
-			targets[row.Target], hosts[row.Client] = true, true
-		}
-	}
-	return fmt.Sprintf("Enforcing today would stop %s of %s requests: %s, %s.", Grouped(stopped), all, count(uint64(len(targets)), "target"), count(uint64(len(hosts)), "host"))
-}
-
-// Because lists, in sentences without a full stop, what keeps the records from showing all
-// that enforcing would stop, and what there is to mend besides.
-func (r *Report) Because() []string {
-	var list []string
-	say := func(n uint64, one, many string) {
-		if n == 1 {
-			list = append(list, "1 "+one)
-		} else if n > 1 {
-			list = append(list, Grouped(n)+" "+many)
-		}
-	}
-	say(r.Outcomes[Off], "request ran with the mode off, so that no policy was asked: what enforcing would do to it is not known", "requests ran with the mode off, so that no policy was asked: what enforcing would do to them is not known")
-	say(r.Lost, "request has no record, because a sink was too slow: it can be of any kind", "requests have no record, because a sink was too slow: they can be of any kind")
-	say(r.Lines.Malformed, "line is a damaged record", "lines are damaged records")
-	say(r.FaultCount, "request met a gate or a server that is not in order", "requests met a gate or a server that is not in order")
-	return list
-}
-
 // Class is the class of contributor, or else the reason, that speaks against a request.
 func (r *Row) Class() string {
 	switch r.Outcome {
@@ -196,6 +164,7 @@ var reasonTexts = map[decision.Reason]string{
 	decision.ReasonAbsent: "no label", decision.ReasonMalformed: "unreadable label", decision.ReasonIncomplete: "incomplete label",
 	decision.ReasonAmbiguous: "cannot be judged: ambiguous", decision.ReasonID: "cannot be judged: bad id", decision.ReasonMeta: "cannot be judged: bad _meta",
 	decision.ReasonURI: "cannot be judged: bad URI", decision.ReasonTooMany: "cannot be judged: too many URIs", decision.ReasonCancelled: "cancelled before it was judged",
+	decision.ReasonSampled: "too many kinds to tell apart",
 	decision.ReasonMatcher: "failed matcher", decision.ReasonSeams: "gate fault: seams", decision.ReasonPolicy: "gate fault: bad policy", decision.ReasonPanic: "gate fault: panic",
 }
 

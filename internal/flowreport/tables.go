@@ -87,7 +87,7 @@ func (r *Report) rowTable(id, title string, o Outcome) tableData {
 		}
 		rows++
 		var sub []string
-		if row.Method.Text != "tools/call" {
+		if row.Method.Text != "tools/call" && !row.sampled() {
 			sub = append(sub, row.Method.String())
 		}
 		if !row.Registered && !row.Target.Others {

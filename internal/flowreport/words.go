@@ -40,9 +40,10 @@ func (r *Report) Notes() []string {
 			list = append(list, Grouped(n)+" "+many)
 		}
 	}
-	if r.Total.Suppressed > 0 {
-		list = append(list, "of the "+Grouped(r.Total.Suppressed)+" requests that sampling left out, outcome, reason, label class and registered target are exact; host, principals and what the host declares are those of a record that stands for them, an estimate")
+	if alike := r.Total.Suppressed - min(r.Total.Suppressed, r.Sampled.Suppressed); alike > 0 {
+		list = append(list, "of the "+Grouped(alike)+" requests that sampling left out, outcome, reason, label class and registered target are exact; host, principals and what the host declares are those of a record that stands for them, an estimate")
 	}
+	say(r.Sampled.Requests, "request is of a kind that the gate did not count apart, because there were too many: only verdict and mode are known", "requests are of kinds that the gate did not count apart, because there were too many: only verdict and mode are known")
 	say(r.Lines.Others, "line is no decision record and was skipped", "lines are no decision records and were skipped")
 	say(r.Lines.Outside, "record is of another time", "records are of another time")
 	say(r.Lines.Undated, "record has no time and was left out", "records have no time and were left out")

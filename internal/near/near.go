@@ -16,12 +16,12 @@ func Name(name string, known []string) string {
 	if len(name) > longest {
 		return ""
 	}
-	best, least := "", 0
+	best, least, meant := "", 0, bare(name)
 	for _, k := range known {
 		if len(k) > longest {
 			continue
 		}
-		if d := distance(bare(name), bare(k)); best == "" || d < least || d == least && k < best {
+		if d := distance(meant, bare(k)); best == "" || d < least || d == least && k < best {
 			best, least = k, d
 		}
 	}
@@ -32,9 +32,9 @@ func Name(name string, known []string) string {
 }
 
 // bare leaves out what writers of names differ in.
-func bare(name string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(name))
-}
+func bare(name string) string { return punctuation.Replace(strings.ToLower(name)) }
+
+var punctuation = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
 
 // distance returns how many bytes have to be put in, taken out or replaced to make b of a.
 func distance(a, b string) int {

@@ -36,3 +36,15 @@ func TestName(t *testing.T) {
 		t.Errorf("nothing is known: %q", got)
 	}
 }
+
+// What is the same for all comparisons is done once: each takes no more than its own name
+// and a row of numbers.
+func TestNameAllocations(t *testing.T) {
+	known := make([]string, 1000)
+	for i := range known {
+		known[i] = "Export_Records-" + strings.Repeat("x", i%50)
+	}
+	if n := testing.AllocsPerRun(5, func() { near.Name("Exprot_Records", known) }); n > 4*1000 {
+		t.Errorf("%v allocations for %d names", n, len(known))
+	}
+}
