@@ -1,6 +1,7 @@
 // Flowgate checks flow policies: what a file or a running MCP server in any language
 // declares, why a policy accepts or refuses a label, whether labels arrive at a server
-// and are enforced there, and what enforcing would stop that runs today.
+// and are enforced there, whether a server keeps the rules for whoever receives labels, and
+// what enforcing would stop that runs today.
 //
 //	flowgate validate FILE|-
 //	flowgate validate -url URL
@@ -8,11 +9,13 @@
 //	flowgate explain -policy POLICY -label LABEL [-self URI]
 //	flowgate probe -url URL -tool NAME [-run]
 //	flowgate probe -tool NAME [-run] -stdio -- COMMAND ARGS...
+//	flowgate conformance [-run TOOL=ARGS] -url URL
+//	flowgate conformance [-run TOOL=ARGS] -stdio -- COMMAND ARGS...
 //	flowgate report [-since TIME] [-until TIME] [-html FILE] FILE...|-
 //	flowgate help [COMMAND]
 //	flowgate version
 //
-// The first four take -h, and -json for machines. The exit status is 0 if all is well,
+// The first five take -h, and -json for machines. The exit status is 0 if all is well,
 // 1 if there is something to mend, and 2 if the question could not be answered: wrong flags,
 // a file that cannot be read, a server that cannot be reached or does not answer, output
 // that cannot be written. A file
@@ -22,8 +25,8 @@
 // A file whose name ends in .yaml or .yml is recognised by that: it holds overrides of a
 // server, and not to be YAML is a finding. Other files and standard input hold overrides if
 // the text has the member flowgate. The server may still refuse a file without findings,
-// because it alone knows what its code says; the notes name what could loosen that, and
-// warn of members that begin with dangerously.
+// because it alone knows what its code says; the notes name the modes and switches that
+// could loosen that, and warn of members that begin with dangerously.
 //
 // go run turns every failure into status 1. For scripts:
 //
@@ -97,6 +100,20 @@
 // other, unclear or hidden. times is how often a request was sent if more than once, and mixed
 // is true if it was not always answered alike.
 //
+// conformance:
+//
+//	{"command", "target", "server", "eras", "checks", "summary", "notes"}
+//	era:     {"name", "protocolVersion"?, "reason"?}
+//	check:   {"id", "era"?, "title", "status", "reason"?, "requests", "failures": [{"about", "sent", "got"}...], "more"?}
+//	summary: {"passed", "failed", "notRun", "notApplicable"}
+//
+// server is its name and version. An era has a protocolVersion if it was run, and else a
+// reason. id is one of docs/rules.md, or 5/ and one of tools, tasks, resources, templates,
+// prompts, completion, subscribe and listen for the requests of section 5; a check without era
+// compares both. status is passed, failed, not-run or not-applicable. reason says why
+// something was not tried, or which part of a check; title, about and reason may change their
+// wording. sent and got are cut, and more counts the failures that were left out.
+//
 // report:
 //
 //	{"command", "answer", "text", "because", "period", "lines", "requests", "rows", "contributors", "hosts", "faults",
@@ -111,6 +128,10 @@
 //	fault:       {"server", "reason", "detail"?, TALLY}
 //	digest:      {"server", "digest", "acceptFrom"?, "overlaps"?, TALLY}, in settings and policies
 //	TALLY:       "requests", "records", "suppressed", "first"?, "last"?
+//
+// A source is a file of a decision.Writer or the log of a gate at level Debug; at Info a log
+// holds objections alone, and the answer is uncertain at best. There should be one source for
+// each gate, because what is in two of them is counted twice.
 //
 // answer is breaks, nothing, or uncertain where no request is known that would be stopped and
 // not all is known; the status is 0 for nothing alone. A server, method, target, host, reason,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -32,9 +33,6 @@ Exit status: 0 accepted, 1 refused or mistakes found, 2 wrong flags or unreadabl
 
 Flags:
 `
-
-// tokenSelf is the token that stands for the server itself.
-const tokenSelf = "self"
 
 // explainJSON is what explain -json prints.
 type explainJSON struct {
@@ -143,10 +141,10 @@ func explain(ctx context.Context, policyText, labelText []byte, self string) (*e
 		return nil, fmt.Errorf("-self: %w", err)
 	}
 	e.readLabel(labelText)
-	if self == "" && slices.Contains(e.policy.Tokens(), tokenSelf) {
+	if self == "" && slices.Contains(e.policy.Tokens(), judge.TokenSelf) {
 		e.notes = append(e.notes, "self is the server's own URI, which is unknown without -self, so it matches nothing here")
 	}
-	for _, token := range vendorTokens(set, e.policy) {
+	for _, token := range judge.VendorTokens(set, e.policy) {
 		e.notes = append(e.notes, "explain has no matcher for "+clean(token, 80)+", so it matches nothing here; the server's may decide otherwise")
 	}
 	if e.invalid != nil {
@@ -166,9 +164,9 @@ func (e *explanation) comment() {
 			t := &x.Tried[j]
 			switch publisher, ok := strings.CutPrefix(t.Token, "publisher:"); {
 			case t.Matches:
-			case t.Token == tokenSelf && e.self == "":
+			case t.Token == judge.TokenSelf && e.self == "":
 				t.Why = "unknown without -self"
-			case t.Token == tokenSelf:
+			case t.Token == judge.TokenSelf:
 				t.Why += nearly(x.Contributor.Principal(), e.self)
 			case ok:
 				t.Why += nearly(x.Contributor.Publisher(), publisher)

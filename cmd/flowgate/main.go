@@ -69,10 +69,11 @@ type app struct {
 const usage = `Usage: flowgate COMMAND [FLAGS]
 
 Commands:
-  validate  check what a file or a running MCP server declares
-  explain   say why a flow policy accepts or refuses an origin label
-  probe     find out whether labels arrive at a server and are enforced
-  report    say what enforcing would stop, from the records that gates have written
+  validate     check what a file or a running MCP server declares
+  explain      say why a flow policy accepts or refuses an origin label
+  probe        find out whether labels arrive at a server and are enforced
+  conformance  try whether a server keeps the rules for whoever receives labels
+  report       say what enforcing would stop, from the records that gates have written
 
 flowgate COMMAND -h, or flowgate help COMMAND, shows the flags of a command, and
 flowgate version which version this is.
@@ -118,6 +119,8 @@ func (a *app) command(ctx context.Context, args []string) int {
 		command = a.probe
 	case "report":
 		command = a.report
+	case "conformance":
+		command = a.conformance
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(a.stdout, usage)
 		return statusOK
@@ -125,7 +128,7 @@ func (a *app) command(ctx context.Context, args []string) int {
 		fmt.Fprintln(a.stdout, versionLine())
 		return statusOK
 	default:
-		fmt.Fprintf(a.stderr, "flowgate: there is no command %s; use validate, explain, probe, report, help or version\n", quoted(name, 40))
+		fmt.Fprintf(a.stderr, "flowgate: there is no command %s; use validate, explain, probe, conformance, report, help or version\n", quoted(name, 40))
 		return statusMisuse
 	}
 	status, err := command(ctx, args)

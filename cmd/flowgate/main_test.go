@@ -16,7 +16,7 @@ import (
 )
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"validate", "explain", "probe", "report"} {
+	for _, command := range []string{"validate", "explain", "probe", "conformance", "report"} {
 		r := flowgate(t, command, "-h")
 		r.wants(t, 0)
 		r.golden(t, "help-"+command)
@@ -81,7 +81,7 @@ func TestMisuse(t *testing.T) {
 		{"explain -policy [user,]", `token 2 of "[user,]" is empty`},
 		{`explain -policy {"tools":[]}`, "-policy: this is a list; give one declaration of it"},
 		{`explain -policy {"jsonrpc":"2.0","id":1,"method":"x"}`, "-policy: cannot tell what this is"},
-		{"help nonsense", `there is no command "nonsense"; use validate, explain, probe, report, help or version`},
+		{"help nonsense", `there is no command "nonsense"; use validate, explain, probe, conformance, report, help or version`},
 		{"explain -policy self -self nowhere", `"nowhere"`},
 		{"explain -policy user x", `unexpected argument "x"`},
 		{"explain -policy @/nonexistent/p", "cannot read /nonexistent/p"},
@@ -91,6 +91,13 @@ func TestMisuse(t *testing.T) {
 		{"probe -url http://x -tool t -args []", "must be a JSON object"},
 		{"probe -url http://x -tool t -args {", "must be a JSON object"},
 		{"probe -url http://x -tool t y", `unexpected argument "y"`},
+		{"conformance", "no server; name one with -url or -stdio"},
+		{"conformance -url http://x y", `unexpected argument "y"`},
+		{"conformance -url http://x -run t", "must be the name of a tool and a JSON object"},
+		{"conformance -url http://x -run t=[]", "must be the name of a tool and a JSON object"},
+		{"conformance -url http://x -run ={}", "must be the name of a tool and a JSON object"},
+		{"conformance -url http://x -timeout 300000h", "-timeout must be at most"},
+		{"conformance -url http://127.0.0.1:1/ -self nowhere", `"nowhere"`},
 	} {
 		flowgate(t, strings.Fields(tt.args)...).wants(t, 2, tt.want)
 	}

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/internal/peer"
 	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
@@ -215,20 +215,20 @@ func (p *plan) send(ctx context.Context, conn *peer.Conn, flags *probeFlags, too
 		if s.label != "" {
 			params["_meta"] = map[string]any{policydecl.LabelKey: json.RawMessage(s.label)}
 		}
-		if needsTask(tool.Raw) {
+		if judge.NeedsTask(tool.Raw) {
 			params["task"] = map[string]any{}
 		}
 		for range p.times(s) {
-			got, err := conn.Ask(ctx, string(mcp.MethodToolsCall), params, paramHeaders(tool.Raw, params))
+			got, err := conn.Ask(ctx, string(mcp.MethodToolsCall), params, judge.ParamHeaders(tool.Raw, params))
 			if err := s.record(got, err); err != nil {
 				return err
 			}
-			if s.gotThrough() {
+			if s.GotThrough() {
 				break // it ran once too often already
 			}
 		}
 		p.reconsider(s)
-		if s.gotThrough() && !s.accepted && !flags.run {
+		if s.GotThrough() && !s.accepted && !flags.run {
 			return nil
 		}
 	}
@@ -241,29 +241,4 @@ func (p *plan) times(s *shot) int {
 		return 1
 	}
 	return repeats
-}
-
-// needsTask reports whether a tool can only be called as a task.
-func needsTask(raw []byte) bool {
-	var tool struct {
-		Execution struct {
-			TaskSupport string `json:"taskSupport"`
-		} `json:"execution"`
-	}
-	return json.Unmarshal(raw, &tool) == nil && tool.Execution.TaskSupport == string(mcp.TaskSupportRequired)
-}
-
-// paramHeaders returns the headers in which the stateless era wants some arguments a
-// second time. A tool that mcp-go cannot read has none.
-func paramHeaders(raw []byte, params map[string]any) http.Header {
-	var tool mcp.Tool
-	text, err := json.Marshal(params)
-	if err != nil || json.Unmarshal(raw, &tool) != nil {
-		return nil
-	}
-	h := http.Header{}
-	for name, value := range mcp.GenerateParamHeaders(&tool, text) {
-		h.Set(name, value)
-	}
-	return h
 }

@@ -7,6 +7,7 @@ import (
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/internal/peer"
 )
 
@@ -57,35 +58,19 @@ var unlabelled = []flowerrors.Rejected{{Assurance: "unverified"}}
 // sees compares the refusal of a labelled request with what was sent.
 func (s *shot) sees() sight {
 	switch {
-	case s.violation == nil || len(s.violation.Rejected) == 0:
+	case s.Violation == nil || len(s.Violation.Rejected) == 0:
 		return sawHidden
-	case sameSet(s.violation.Rejected, s.want):
+	case judge.SameSet(s.Violation.Rejected, s.want):
 		return sawWhole
-	case sameSet(s.violation.Rejected, anonymous(s.want)):
-		if sameSet(anonymous(s.want), unlabelled) {
+	case judge.SameSet(s.Violation.Rejected, judge.Anonymous(s.want)):
+		if judge.SameSet(judge.Anonymous(s.want), unlabelled) {
 			return sawUnclear
 		}
 		return sawStates
-	case sameSet(s.violation.Rejected, unlabelled):
+	case judge.SameSet(s.Violation.Rejected, unlabelled):
 		return sawNothing
 	}
 	return sawOther
-}
-
-func anonymous(list []flowerrors.Rejected) []flowerrors.Rejected {
-	var out []flowerrors.Rejected
-	for _, r := range list {
-		out = append(out, flowerrors.Rejected{Assurance: r.Assurance})
-	}
-	return out
-}
-
-// sameSet compares the parts of violations as sets (P7).
-func sameSet[T comparable](a, b []T) bool {
-	in := func(list []T) func(T) bool {
-		return func(r T) bool { return !slices.Contains(list, r) }
-	}
-	return !slices.ContainsFunc(a, in(b)) && !slices.ContainsFunc(b, in(a))
 }
 
 // conclude says what the answers mean.
@@ -123,8 +108,8 @@ func (p *plan) admit(c *conclusion) {
 // concludeRefused is for a probe whose refusals all came from a flow policy.
 func (p *plan) concludeRefused(c *conclusion, run bool) {
 	accepted := p.shot(shotAccepted)
-	ran := accepted != nil && accepted.ran()
-	turned := accepted != nil && accepted.outcome == refused
+	ran := accepted != nil && accepted.Ran()
+	turned := accepted != nil && accepted.Outcome == judge.Refused
 	switch seen := p.seen(); {
 	case seen == sawOther:
 		c.verdict, c.text = altered, "A label arrives, but not the one that was sent: the refusal names other contributors. Something on the way rewrites params._meta, or the server reads labels wrongly."
@@ -145,7 +130,7 @@ func (p *plan) concludeRefused(c *conclusion, run bool) {
 		p.showMore(c, seen)
 	case seen != sawWhole && p.byName && !p.nameArrived():
 		c.verdict, c.text = noPrincipals, "The label arrives and is enforced, but no principal shows, and the policy goes by principals. Something on the way may strip them, or the server keeps them to itself (X4)."
-		if s := p.shot(shotNamed); s == nil || s.outcome == notSent {
+		if s := p.shot(shotNamed); s == nil || s.Outcome == judge.NotSent {
 			c.note("-run with a principal that the policy accepts shows which: a URI token, or self with -self.")
 		}
 	default:
@@ -159,7 +144,7 @@ func (p *plan) concludeRefused(c *conclusion, run bool) {
 // policy refused.
 func (p *plan) concludeTurned(c *conclusion, accepted *shot, seen sight) {
 	arrived := seen == sawWhole || seen == sawStates
-	if v := accepted.violation; v != nil && len(v.Rejected) > 0 && !sameSet(v.Rejected, unlabelled) {
+	if v := accepted.Violation; v != nil && len(v.Rejected) > 0 && !judge.SameSet(v.Rejected, unlabelled) {
 		arrived = true // it names somebody whom only the label can have brought
 	}
 	switch {
@@ -176,7 +161,7 @@ func (p *plan) concludeTurned(c *conclusion, accepted *shot, seen sight) {
 
 // showMore says how to go on where refusals name nobody.
 func (p *plan) showMore(c *conclusion, seen sight) {
-	if p.shot(shotAccepted) == nil && slices.Contains(p.policy.Tokens(), tokenSelf) {
+	if p.shot(shotAccepted) == nil && slices.Contains(p.Policy.Tokens(), judge.TokenSelf) {
 		c.note("With -self URI, the server's own URI, -run can send a request that the policy accepts; if it runs, its label arrives.")
 	}
 	if seen == sawHidden && p.keyOnly() {
@@ -187,7 +172,7 @@ func (p *plan) showMore(c *conclusion, seen sight) {
 // keyOnly reports whether the refusals could be read and name nobody (X4).
 func (p *plan) keyOnly() bool {
 	for _, s := range p.shots {
-		if s.outcome == refused && (s.violation == nil || len(s.violation.Rejected) > 0) {
+		if s.Outcome == judge.Refused && (s.Violation == nil || len(s.Violation.Rejected) > 0) {
 			return false
 		}
 	}
@@ -212,7 +197,7 @@ func (c *conclusion) strip() {
 func (p *plan) seen() sight {
 	saw := map[sight]bool{}
 	for _, s := range p.shots {
-		if s.labelled() && s.outcome == refused {
+		if s.labelled() && s.Outcome == judge.Refused {
 			saw[s.sees()] = true
 		}
 	}
@@ -227,22 +212,22 @@ func (p *plan) seen() sight {
 // nameArrived reports whether a request was accepted for its principal's sake.
 func (p *plan) nameArrived() bool {
 	s := p.shot(shotNamed)
-	return s != nil && s.ran()
+	return s != nil && s.Ran()
 }
 
 // compare looks at the policy that the refusals name (D4).
 func (p *plan) compare(c *conclusion) {
-	want := p.policy.Tokens()
+	want := p.Policy.Tokens()
 	for _, s := range p.shots {
-		if s.violation == nil || len(s.violation.AcceptFrom) == 0 {
+		if s.Violation == nil || len(s.Violation.AcceptFrom) == 0 {
 			continue
 		}
-		got := slices.Sorted(slices.Values(s.violation.AcceptFrom))
+		got := slices.Sorted(slices.Values(s.Violation.AcceptFrom))
 		if !slices.Equal(slices.Compact(got), slices.Compact(slices.Sorted(slices.Values(want)))) {
 			if c.verdict == enforced {
 				c.verdict, c.text = policyDiffers, "The label arrives and is enforced, but by another policy than the one that is published."
 			}
-			c.note("Refused by a policy that accepts %s; published is %s.", clean(strings.Join(s.violation.AcceptFrom, ", "), 120), tokens(p.policy))
+			c.note("Refused by a policy that accepts %s; published is %s.", clean(strings.Join(s.Violation.AcceptFrom, ", "), 120), tokens(p.Policy))
 			return
 		}
 	}
@@ -256,19 +241,19 @@ func (p *plan) remark(c *conclusion, accepted *shot) {
 	switch {
 	case accepted == nil:
 		c.note("The policy accepts no contributor that probe could make up, so only refusals were tried.")
-	case accepted.outcome == notSent && c.verdict == enforced:
+	case accepted.Outcome == judge.NotSent && c.verdict == enforced:
 		c.note("A request that the policy accepts was not sent; -run sends one.")
-	case accepted.outcome == toolError, accepted.outcome == rpcError, accepted.outcome == httpError:
+	case accepted.Outcome == judge.ToolError, accepted.Outcome == judge.RPCError, accepted.Outcome == judge.HTTPError:
 		c.note("The request that the policy accepts was not refused by it, but %s.", accepted.cameBack())
 	}
-	if s := p.shot(shotNamed); s != nil && s.outcome == refused && c.verdict != stripped {
+	if s := p.shot(shotNamed); s != nil && s.Outcome == judge.Refused && c.verdict != stripped {
 		c.note("A contributor that the policy accepts by name was refused: its principal does not arrive, or -self is not what the server takes itself for.")
 		if c.verdict == enforced {
 			c.verdict, c.text = policyDiffers, "The label arrives and is enforced, but a request that the published policy accepts is refused."
 		}
 	}
 	for _, s := range p.shots {
-		if s.outcome == refused && s.violation == nil {
+		if s.Outcome == judge.Refused && s.Violation == nil {
 			c.note("The refusal of %s holds no readable detail (X2).", s.about)
 			return
 		}

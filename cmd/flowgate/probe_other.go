@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/internal/peer"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
@@ -28,7 +29,7 @@ func (p *plan) concludeUnsent(c *conclusion) {
 // through returns the first request that got through although the policy refuses it.
 func (p *plan) through() *shot {
 	for _, s := range p.shots {
-		if !s.accepted && s.gotThrough() {
+		if !s.accepted && s.GotThrough() {
 			return s
 		}
 	}
@@ -57,7 +58,7 @@ func (p *plan) concludeMixed(c *conclusion) {
 // else.
 func (p *plan) notRefused() *shot {
 	for _, s := range p.shots {
-		if !s.accepted && (s.outcome == rpcError || s.outcome == httpError) {
+		if !s.accepted && (s.Outcome == judge.RPCError || s.Outcome == judge.HTTPError) {
 			return s
 		}
 	}
@@ -69,11 +70,11 @@ func (p *plan) concludeThrough(c *conclusion) {
 	s := p.through()
 	how := "ran"
 	switch {
-	case s.began != "" && s.outcome == refused:
-		how = "was refused only after a handler had begun: the server sent " + quoted(s.began, 60) + " with it, and nothing may happen before the verdict (G2)"
-	case s.late:
+	case s.Began != "" && s.Outcome == judge.Refused:
+		how = "was refused only after a handler had begun: the server sent " + quoted(s.Began, 60) + " with it, and nothing may happen before the verdict (G2)"
+	case s.Late:
 		how = "was refused and then ran: a result followed the refusal (X1)"
-	case s.outcome == toolError:
+	case s.Outcome == judge.ToolError:
 		how = "got through to the tool, which answered with an error of its own"
 		c.note("If it was not the tool but a policy that answered so: a refusal is a JSON-RPC error, never a tool result (X1).")
 	}
@@ -82,7 +83,7 @@ func (p *plan) concludeThrough(c *conclusion) {
 	p.compare(c)
 	var others []string
 	for _, o := range p.shots {
-		if o.outcome == refused && !o.gotThrough() {
+		if o.Outcome == judge.Refused && !o.GotThrough() {
 			others = append(others, o.about)
 		}
 	}
@@ -94,12 +95,12 @@ func (p *plan) concludeThrough(c *conclusion) {
 	case len(p.vendor) > 0:
 		c.verdict = unclear
 		c.note("A matcher of the server may have accepted it: %s.", clean(strings.Join(p.vendor, ", "), 120))
-	case p.accepts(policydecl.Label{}):
+	case p.Accepts(policydecl.Label{}):
 		c.note("The policy accepts requests without a label, so a gateway that strips labels would look the same.")
 	case !p.served:
 		c.note("The server declares the policy, but does not announce that it has any: it is not served through its gate, or the gate is off.")
 	case s.other != nil:
-		c.note("The same request was also answered otherwise: %s. Several servers may stand behind this URL.", s.other.text())
+		c.note("The same request was also answered otherwise: %s. Several servers may stand behind this URL.", s.other.Text())
 	case len(others) > 0:
 		c.note("Refused as it should be: %s.", strings.Join(others, "; "))
 	}
@@ -110,10 +111,10 @@ func (p *plan) concludeOther(c *conclusion) {
 	s := p.notRefused()
 	c.verdict = otherRefusal
 	c.text = "Refused by something else than a flow policy: " + s.cameBack() + "."
-	if slices.ContainsFunc(p.shots, func(s *shot) bool { return s.outcome == refused }) {
+	if slices.ContainsFunc(p.shots, func(s *shot) bool { return s.Outcome == judge.Refused }) {
 		c.text = "A flow policy refuses some requests, but not all met it. " + s.about + ": " + s.cameBack() + "."
 	}
-	if s.nameless {
+	if s.Nameless {
 		c.note("The answer does not name the request by its id, as every refusal of a request must (X1), so it proves nothing.")
 		return
 	}
@@ -122,8 +123,8 @@ func (p *plan) concludeOther(c *conclusion) {
 		return
 	}
 	c.note("The server's own refusals come first (G1): try arguments that the tool takes, or a token that may call it.")
-	if s.outcome == httpError {
-		c.note("HTTP status %d came without an MCP message, so it may come from a gateway.", s.status)
+	if s.Outcome == judge.HTTPError {
+		c.note("HTTP status %d came without an MCP message, so it may come from a gateway.", s.Status)
 	}
 }
 
@@ -138,10 +139,10 @@ const (
 func (s *shot) pastGate() string {
 	const past = "requests reach the server past its gate, as when the MCP server is served itself in place of the gate's handler"
 	switch {
-	case s.outcome != rpcError || s.code != internalError:
-	case s.detail == gateNotInOrder:
+	case s.Outcome != judge.RPCError || s.Code != internalError:
+	case s.Detail == gateNotInOrder:
 		return "This is the flow gate of the server, which refuses what it cannot judge: " + past + ", or the gate is not set up as it must be. See the server's log."
-	case s.detail == flowerrors.Message:
+	case s.Detail == flowerrors.Message:
 		return "This is a refusal by a flow gate, but without its code and its key (X2): " + past + ". See the server's log."
 	}
 	return ""
@@ -150,8 +151,8 @@ func (s *shot) pastGate() string {
 // stripped returns the first answer that says that params._meta did not arrive, or nil.
 func (p *plan) stripped() *peer.StrippedError {
 	for _, s := range p.shots {
-		if s.stripped != nil {
-			return s.stripped
+		if s.Stripped != nil {
+			return s.Stripped
 		}
 	}
 	return nil

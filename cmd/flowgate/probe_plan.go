@@ -1,19 +1,18 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
 // plan is the requests of one probe, and what is known before they are sent.
 type plan struct {
-	policy policydecl.Policy
+	judge.Aim
 	source inspect.Source
-	set    *policydecl.Set
-	marker string // the principal that nobody else uses
 
 	served    bool     // the server announces that it has a flow policy (D2)
 	announced bool     // or at least the tool has one
@@ -42,45 +41,33 @@ const (
 	shotNamed      = "named"      // one that it accepts for the principal's sake
 )
 
-// placeholderSelf stands for the server's URI where it does not matter.
-const placeholderSelf = "https://self.invalid/"
-
 // newPlan chooses the labels for a tool's policy.
 func newPlan(tool *inspect.Entry, server *inspect.Server, self, nonce string) (*plan, error) {
-	uri := self
-	if uri == "" {
-		uri = placeholderSelf
-	}
-	set, err := policydecl.Compile(policydecl.Config{URI: uri})
+	set, err := policydecl.Compile(policydecl.Config{URI: cmp.Or(self, judge.PlaceholderSelf)})
 	if err != nil {
 		return nil, fmt.Errorf("-self: %w", err)
 	}
 	p := &plan{
-		policy: tool.Policy, source: tool.Source, set: set, marker: "https://" + nonce + ".flowgate-probe.invalid/mcp",
+		Aim:    judge.Aim{Policy: tool.Policy, Set: set, Self: self, Marker: "https://" + nonce + ".flowgate-probe.invalid/mcp"},
+		source: tool.Source,
 		served: server.Announced, announced: server.Announced || tool.Source == inspect.FromOwn, reports: server.Announced && !server.Enforces,
 	}
-	p.vendor = vendorTokens(set, tool.Policy)
+	p.vendor = judge.VendorTokens(set, tool.Policy)
 	p.sure = p.announced && !p.reports && len(p.vendor) == 0
-	p.aim(self)
+	p.aim()
 	return p, nil
-}
-
-func (p *plan) accepts(l policydecl.Label) bool { return p.decide(l).Accepted() }
-
-func (p *plan) decide(l policydecl.Label) policydecl.Decision {
-	return p.set.Decide(context.Background(), &l, p.policy)
 }
 
 // add adds a request with the verdict and the refusal that the policy has for it.
 func (p *plan) add(name, about string, l policydecl.Label) {
-	s := &shot{name: name, about: about, parsed: l, answer: answer{outcome: notSent}}
+	s := &shot{name: name, about: about, parsed: l, Answer: judge.Answer{Outcome: judge.NotSent}}
 	switch {
 	case name == shotEmpty:
 		s.label = `{"contributors":[],"complete":true}` // a careless check finds nobody to refuse
 	case l.Class() != policydecl.ClassAbsent:
 		s.label = string(l.AppendJSON(nil))
 	}
-	d := p.decide(l)
+	d := p.Decide(l)
 	s.accepted = d.Accepted()
 	if v := d.Violation(); v != nil {
 		s.want = v.Rejected
@@ -102,16 +89,4 @@ func (p *plan) shot(name string) *shot {
 		}
 	}
 	return nil
-}
-
-// vendorTokens returns the tokens that are well formed but need a matcher (P3).
-func vendorTokens(set *policydecl.Set, p policydecl.Policy) []string {
-	var list []string
-	for _, token := range p.Tokens() {
-		one := policydecl.AcceptFrom(token)
-		if one.Err() == nil && set.Check(one) != nil {
-			list = append(list, token)
-		}
-	}
-	return list
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -20,7 +21,7 @@ func (p *plan) published(r *inspect.Report, tool string) {
 		if e.Kind != policydecl.Tool || e.Name != tool {
 			continue
 		}
-		if listed++; p.differs == "" && !sameSet(e.Policy.Tokens(), p.policy.Tokens()) {
+		if listed++; p.differs == "" && !judge.SameSet(e.Policy.Tokens(), p.Policy.Tokens()) {
 			p.differs = tokens(e.Policy)
 		}
 		for _, f := range e.Faults {
@@ -60,13 +61,13 @@ const maxFlaws = 10
 func (p *plan) judgeFlaws(c *conclusion) {
 	flaws := slices.Clone(p.flaws)
 	for _, s := range p.shots {
-		for _, a := range []*answer{&s.answer, s.other} {
+		for _, a := range []*judge.Answer{&s.Answer, s.other} {
 			if a == nil {
 				continue
 			}
-			for _, f := range a.flaws {
-				if f = "An answer is not as it must be: " + f; !slices.Contains(flaws, f) {
-					flaws = append(flaws, f)
+			for _, f := range a.Flaws {
+				if text := "An answer is not as it must be: " + f.String(); !slices.Contains(flaws, text) {
+					flaws = append(flaws, text)
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 )
 
 // probed is everything a probe found out.
@@ -34,7 +35,7 @@ type shotJSON struct {
 	Name    string          `json:"name"`             // stranger, marked, other, unlabelled, empty, incomplete, accepted or named
 	Label   json.RawMessage `json:"label"`            // null if there was none
 	Expect  string          `json:"expect"`           // refused or accepted
-	Outcome outcome         `json:"outcome"`          // not-sent, refused, result, tool-error, error or http
+	Outcome judge.Outcome   `json:"outcome"`          // not-sent, judge.Refused, judge.Result, tool-error, error or http
 	Saw     sight           `json:"saw,omitempty"`    // of a labelled one that was refused: whole, states, nothing, other, unclear or hidden
 	Code    int64           `json:"code,omitempty"`   // of an error
 	Status  int             `json:"status,omitempty"` // of HTTP, if it is not 200
@@ -53,30 +54,33 @@ func (o *probed) json() probeJSON {
 		Requests: []shotJSON{},
 		Verdict:  o.conclusion.verdict, Text: o.conclusion.text, Notes: append([]string{}, o.conclusion.notes...),
 	}
-	if o.plan.set != nil {
-		policy := policyOf(o.plan.policy, o.plan.source.String())
+	if o.plan.Set != nil {
+		policy := policyOf(o.plan.Policy, o.plan.source.String())
 		out.Policy = &policy
 	}
 	for _, s := range o.plan.shots {
-		j := shotJSON{Name: s.name, Label: json.RawMessage("null"), Expect: "refused", Outcome: s.outcome, Code: s.code, Status: s.status}
+		j := shotJSON{Name: s.name, Label: json.RawMessage("null"), Expect: "refused", Outcome: s.Outcome, Code: s.Code, Status: s.Status}
 		if s.label != "" {
 			j.Label = json.RawMessage(s.label)
 		}
 		if s.accepted {
 			j.Expect = "accepted"
 		}
-		if s.labelled() && s.outcome == refused {
+		if s.labelled() && s.Outcome == judge.Refused {
 			j.Saw = s.sees()
 		}
-		if s.outcome == rpcError || s.outcome == httpError {
-			j.Text = strings.ToValidUTF8(s.detail[:min(len(s.detail), maxJSONValue)], "")
+		if s.Outcome == judge.RPCError || s.Outcome == judge.HTTPError {
+			j.Text = strings.ToValidUTF8(s.Detail[:min(len(s.Detail), maxJSONValue)], "")
 		}
 		if s.times > 1 {
 			j.Times = s.times
 		}
-		j.Mixed, j.Flaws = s.other != nil, s.flaws
-		if s.violation != nil {
-			j.Rejected, j.AcceptFrom = s.violation.Rejected, s.violation.AcceptFrom
+		j.Mixed = s.other != nil
+		for _, f := range s.Flaws {
+			j.Flaws = append(j.Flaws, f.String())
+		}
+		if s.Violation != nil {
+			j.Rejected, j.AcceptFrom = s.Violation.Rejected, s.Violation.AcceptFrom
 		}
 		out.Requests = append(out.Requests, j)
 	}
@@ -97,7 +101,7 @@ func (a *app) showProbe(o *probed, finished bool) {
 	o.showHead(a)
 	rows := [][]string{{"SENT", "EXPECTED", "CAME BACK"}}
 	for _, s := range p.shots {
-		if s.outcome == notSent {
+		if s.Outcome == judge.NotSent {
 			continue
 		}
 		want := "refused"
@@ -105,7 +109,7 @@ func (a *app) showProbe(o *probed, finished bool) {
 			want = "accepted"
 		}
 		colour := green
-		if (s.outcome == refused && !s.gotThrough()) == s.accepted || s.other != nil || s.outcome == rpcError || s.outcome == httpError {
+		if (s.Outcome == judge.Refused && !s.GotThrough()) == s.accepted || s.other != nil || s.Outcome == judge.RPCError || s.Outcome == judge.HTTPError {
 			colour = red
 		}
 		rows = append(rows, []string{s.about, want, a.paint(colour, s.cameBack())})
@@ -136,9 +140,9 @@ func (o *probed) showHead(a *app) {
 			clean(o.server.Name, 60), clean(o.server.Version, 30), &o.flags.target, o.server.ProtocolVersion)
 	}
 	fmt.Fprintf(a.stdout, "tool    %s\n", clean(o.flags.tool, 80))
-	if o.plan.set != nil {
+	if o.plan.Set != nil {
 		source := map[string]string{"own": "its own", "server": "the server's default", "draft": "the draft's default"}[o.plan.source.String()]
-		fmt.Fprintf(a.stdout, "policy  %s (%s)\n", tokens(o.plan.policy), source)
+		fmt.Fprintf(a.stdout, "policy  %s (%s)\n", tokens(o.plan.Policy), source)
 	}
 	fmt.Fprintln(a.stdout)
 }

@@ -18,6 +18,9 @@ import (
 // runFactor is how many times the time for one answer a whole run may take.
 const runFactor = 10
 
+// conformanceFactor is the same for the many requests of conformance.
+const conformanceFactor = 60
+
 // maxTimeout keeps the time for a whole run a time.Duration.
 const maxTimeout time.Duration = math.MaxInt64 / runFactor
 
@@ -31,6 +34,9 @@ type target struct {
 
 	command []string // what follows the flags
 	mistake string   // in a header
+
+	many bool          // there are many requests
+	most time.Duration // for the whole run
 }
 
 // register declares the flags.
@@ -40,7 +46,7 @@ func (t *target) register(fs *flag.FlagSet) {
 	fs.BoolVar(&t.stdio, "stdio", false, "start the command that follows the flags and talk to it over stdio")
 	fs.Func("header", "`'K: V'` to send with every HTTP request; may be repeated", t.addHeader)
 	fs.Func("era", "protocol `era`: 2025-11-25 (initialize) or 2026-07-28 (server/discover); by default both are tried", t.setEra)
-	fs.DurationVar(&t.timeout, "timeout", peer.DefaultTimeout, fmt.Sprintf("how long one answer may take; the whole run may take %d times as long", runFactor))
+	fs.DurationVar(&t.timeout, "timeout", peer.DefaultTimeout, fmt.Sprintf("how long one answer may take; the whole run may take %d times as long", t.factor()))
 }
 
 // addHeader keeps a mistake for check: the flag package would show the value, which may
@@ -133,9 +139,22 @@ func (a *app) dial(ctx context.Context, t *target, apart bool) (*peer.Conn, erro
 	return peer.Dial(ctx, cfg)
 }
 
+// factor is how many times the time for one answer a whole run may take.
+func (t *target) factor() time.Duration {
+	if t.many {
+		return conformanceFactor
+	}
+	return runFactor
+}
+
 // bound limits a whole run. What ends it is reported by overdue.
 func (t *target) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, runFactor*t.timeout, errOverdue)
+	factor := t.factor()
+	t.most = math.MaxInt64
+	if t.timeout <= math.MaxInt64/factor {
+		t.most = factor * t.timeout
+	}
+	return context.WithTimeoutCause(ctx, t.most, errOverdue)
 }
 
 var errOverdue = errors.New("the run took too long")
@@ -143,7 +162,7 @@ var errOverdue = errors.New("the run took too long")
 // overdue replaces an error that only says that a deadline has passed.
 func (t *target) overdue(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errOverdue) {
-		return fmt.Errorf("%w: more than %s; a larger -timeout allows more", errOverdue, runFactor*t.timeout)
+		return fmt.Errorf("%w: more than %s; a larger -timeout allows more", errOverdue, t.most)
 	}
 	return err
 }

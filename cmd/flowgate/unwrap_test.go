@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 )
 
 // What people have at hand around a policy, a label or declarations is taken off, and
@@ -156,7 +158,7 @@ func TestExplainUnwraps(t *testing.T) {
 
 // Without -self nothing matches self, whatever a label names.
 func TestExplainWithoutSelf(t *testing.T) {
-	r := flowgate(t, "explain", "-policy", "self", "-label", `{"contributors":[{"principal":"`+placeholderSelf+`","assurance":"verified"}],"complete":true}`)
+	r := flowgate(t, "explain", "-policy", "self", "-label", `{"contributors":[{"principal":"`+judge.PlaceholderSelf+`","assurance":"verified"}],"complete":true}`)
 	r.wants(t, 1, "self  unknown without -self\n", "Note: self is the server's own URI, which is unknown without -self, so it matches nothing here.", "Refused.")
 	// Mistakes come first, and are no reason to ask for more.
 	r = flowgate(t, "explain", "-policy", `{"acceptFrom":["self",7]}`, "-label", userLabel)

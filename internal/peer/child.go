@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -32,9 +31,9 @@ type child struct {
 	shut   chan struct{} // closed when it reads no more, although it goes on
 	work   sync.WaitGroup
 
-	noise   string           // the first line that is no message
-	doubles map[int64]*reply // what was answered, by the id of the request
-	twice   bool             // something was answered more than once
+	noise   string            // the first line that is no message
+	doubles map[string]*reply // what was answered, by the id of the request
+	twice   bool              // something was answered more than once
 }
 
 // line is one line of standard output, or why there is none.
@@ -48,7 +47,7 @@ type line struct {
 func startChild(command []string, grace time.Duration) (*child, error) {
 	c := &child{
 		cmd: exec.Command(command[0], command[1:]...), grace: grace, asked: grace / 2, words: &tail{max: maxWords},
-		out: make(chan []byte), in: make(chan line), doubles: map[int64]*reply{},
+		out: make(chan []byte), in: make(chan line), doubles: map[string]*reply{},
 		closed: make(chan struct{}), exited: make(chan struct{}), shut: make(chan struct{}),
 	}
 	c.group.cmd = c.cmd
@@ -211,8 +210,8 @@ func (c *child) exchange(ctx context.Context, r *request) (*reply, error) {
 
 // again notices an answer to what was answered before.
 func (c *child) again(m message) {
-	id, err := strconv.ParseInt(string(m.id), 10, 64)
-	if before := c.doubles[id]; err == nil && before != nil && m.answers(id) {
+	id := string(m.id)
+	if before := c.doubles[id]; before != nil && m.answers(id) {
 		before.another(m)
 		c.twice = true
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -64,7 +65,7 @@ type link interface {
 
 // request is one message to a server.
 type request struct {
-	id     int64
+	id     string // as JSON
 	method string
 	body   []byte
 	header http.Header // for a link that has headers
@@ -154,63 +155,49 @@ func (c *Conn) Noise() string {
 // Call sends a request and returns its result. The error is an [RPCError] if the server
 // answered with one, and an [HTTPError] if what answered does not speak MCP.
 func (c *Conn) Call(ctx context.Context, method string, params map[string]any) (json.RawMessage, error) {
-	a, err := c.ask(ctx, method, params, nil, false)
+	a, err := c.ask(ctx, method, params)
 	if err != nil {
 		return nil, err
 	}
 	return a.Result, a.Err
 }
 
-// Ask is Call with further headers, for a link that has headers. It tells what came
-// beside the answer, and reads on after it for a moment: a server may say one thing and
-// then do another. The error is that of a server which did not answer as MCP does.
-func (c *Conn) Ask(ctx context.Context, method string, params map[string]any, header http.Header) (*Answer, error) {
-	a, err := c.ask(ctx, method, params, header, true)
-	if child, ok := c.link.(*child); ok && err == nil {
-		c.barrier(ctx, child, a)
+func (c *Conn) ask(ctx context.Context, method string, params map[string]any) (*Answer, error) {
+	r, err := c.prepare(method, params, nil)
+	if err != nil {
+		return nil, err
 	}
-	return a, err
+	r.settle = c.settle
+	return c.send(ctx, r)
 }
 
-// barrier reads what a child says until it answers a ping, or for a moment.
-func (c *Conn) barrier(ctx context.Context, child *child, to *Answer) {
-	id := c.id
-	ctx, cancel := context.WithTimeout(ctx, c.settle)
-	defer cancel()
-	a, err := c.ask(ctx, string(mcp.MethodPing), nil, nil, false)
-	if err == nil {
-		to.Beside = append(to.Beside, a.Beside...)
-	}
-	if again := child.doubles[id]; again != nil {
-		to.Again, to.Late = again.again, json.RawMessage(again.late)
-	}
-}
-
-func (c *Conn) ask(ctx context.Context, method string, params map[string]any, header http.Header, drain bool) (*Answer, error) {
+// prepare returns a request with the next id.
+func (c *Conn) prepare(method string, params map[string]any, header http.Header) (*request, error) {
 	r, err := c.request(method, params)
 	if err != nil {
 		return nil, err
 	}
-	for k, v := range header {
-		r.header[k] = v
-	}
+	maps.Copy(r.header, header)
 	c.id++
-	r.id, r.drain, r.settle = c.id, drain, c.settle
+	r.id = strconv.FormatInt(c.id, 10)
 	r.strict = c.hello != nil
-	if r.body, err = envelope(r.id, method, c.params(params)); err != nil {
-		return nil, err
-	}
+	r.body, err = envelope(r.id, method, c.Params(params))
+	return r, err
+}
+
+// send sends a request and returns what comes back for it.
+func (c *Conn) send(ctx context.Context, r *request) (*Answer, error) {
 	timed, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	got, err := c.link.exchange(timed, r)
 	if err != nil {
-		return nil, c.explain(ctx, method, err)
+		return nil, c.explain(ctx, r.method, err)
 	}
 	a := &Answer{
 		Beside: got.beside, Streamed: got.stream, Again: got.again, Late: json.RawMessage(got.late), Open: got.open,
 		Unversioned: string(got.jsonrpc) != `"2.0"`,
 	}
-	a.Result, a.Err = got.outcome(method)
+	a.Result, a.Err = got.outcome(r.method)
 	if answer := (*RPCError)(nil); errors.As(a.Err, &answer) {
 		answer.Status, answer.NoID = got.status, r.strict && !got.answers(r.id)
 		a.Err = c.doubt(answer)
@@ -263,8 +250,8 @@ func (c *Conn) request(method string, params map[string]any) (*request, error) {
 	return r, nil
 }
 
-// params adds to a request's parameters what the era wants on every request.
-func (c *Conn) params(params map[string]any) map[string]any {
+// Params returns a request's parameters with what the era wants on every request.
+func (c *Conn) Params(params map[string]any) map[string]any {
 	if c.era != Stateless {
 		return params
 	}
@@ -284,8 +271,8 @@ func (c *Conn) params(params map[string]any) map[string]any {
 	return all
 }
 
-func envelope(id int64, method string, params map[string]any) ([]byte, error) {
-	m := map[string]any{"jsonrpc": "2.0", "id": id, "method": method}
+func envelope(id, method string, params map[string]any) ([]byte, error) {
+	m := map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "method": method}
 	if params != nil {
 		m["params"] = params
 	}

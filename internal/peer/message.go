@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -66,9 +65,10 @@ func (m *message) part(name string) (at *jsontext.Value, odd bool) {
 // isAnswer reports whether m answers something.
 func (m *message) isAnswer() bool { return m.method == nil && (m.result != nil || m.err != nil) }
 
-// answers reports whether m is an answer to the request with that id (X1).
-func (m *message) answers(id int64) bool {
-	return m.isAnswer() && string(m.id) == strconv.FormatInt(id, 10)
+// answers reports whether m is an answer to the request with that id, digit for
+// digit and character for character (X1).
+func (m *message) answers(id string) bool {
+	return m.isAnswer() && string(m.id) == id
 }
 
 // nameless reports whether m is an error that does not say to what. A server that could

@@ -36,9 +36,9 @@ type Answer struct {
 // reply is what a link has read for one request.
 type reply struct {
 	message
-	id     int64 // of the request
-	strict bool  // an error without an id is no answer (X1)
-	status int   // of HTTP, where it is not 200
+	id     string // of the request, as JSON
+	strict bool   // an error without an id is no answer (X1)
+	status int    // of HTTP, where it is not 200
 
 	found  bool
 	stray  *message // an error without an id

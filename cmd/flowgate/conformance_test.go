@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/flowgate-mcp/flowgate/conformance"
+	"github.com/flowgate-mcp/flowgate/middleware"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+func TestConformanceOfAnExample(t *testing.T) {
+	args := append([]string{"conformance", "-run", `export_records={"table":"products"}`}, example("records-server")...)
+	flowgate(t, args...).golden(t, "conformance-records")
+	r := flowgate(t, slices.Insert(args, 1, "-json")...)
+	var out conformanceJSON
+	if err := json.Unmarshal([]byte(r.out), &out); err != nil {
+		t.Fatal(err)
+	}
+	if r.status != 0 || out.Command != "conformance" || len(out.Eras) != 2 || out.Summary.Failed != 0 || out.Summary.Passed < 60 {
+		t.Errorf("status %d: %+v", r.status, out.Summary)
+	}
+	for _, c := range out.Checks {
+		if c.ID == "" || c.Title == "" || c.Failures == nil || c.Status == conformance.Passed && c.Requests == 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// In front of a gate that something strips of labels, what fails says so.
+func TestConformanceWithoutLabels(t *testing.T) {
+	strip := func(params map[string]any) { delete(params, "_meta") }
+	url := gateway(t, gated(t, middleware.Config{}, policydecl.AcceptFrom("user")), strip)
+	r := flowgate(t, "conformance", "-url", url, "-era", "2025-11-25")
+	r.wants(t, 1, "failed P1 2025-11-25: a stranger, host\n  sent tools/call", "names others than", "era     2026-07-28: not run: it was not asked for")
+	var out conformanceJSON
+	r = flowgate(t, "conformance", "-json", "-url", url, "-era", "2025-11-25")
+	if err := json.Unmarshal([]byte(r.out), &out); err != nil || r.status != 1 || out.Summary.Failed == 0 || out.Eras[1].Reason == "" {
+		t.Errorf("%v, status %d: %+v", err, r.status, out.Summary)
+	}
+	for _, c := range out.Checks {
+		if (c.Status == conformance.Failed) != (len(c.Failures) > 0) {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// Where there is nothing to try, nothing has passed.
+func TestConformanceOfNothing(t *testing.T) {
+	open := httptest.NewServer(gated(t, middleware.Config{}, policydecl.AcceptFrom("user", "host", "verified", "tofu", "unverified")))
+	defer open.Close()
+	flowgate(t, "conformance", "-url", open.URL).wants(t, 2, "nothing was tested", "0 failed")
+	quiet := httptest.NewServer(gated(t, middleware.Config{Mode: middleware.DangerouslyReport}, policydecl.AcceptFrom("user")))
+	defer quiet.Close()
+	flowgate(t, "conformance", "-url", quiet.URL).wants(t, 2, "nothing was tested", `does not enforce its policy ("policy": false)`)
+	r := flowgate(t, "conformance", "-json", "-url", "http://127.0.0.1:1/mcp")
+	if r.wants(t, 2, "cannot reach the server"); !strings.Contains(r.out, `"command": "conformance"`) {
+		t.Error(r.out)
+	}
+}

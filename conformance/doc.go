@@ -1,0 +1,44 @@
+// Package conformance finds out whether an MCP server, in any language, keeps the rules
+// that a recipient of origin labels has to keep. It needs to know nothing of the server but
+// where it is: it reads what the server lists, chooses what has a policy that refuses
+// somebody, sends requests that this policy must refuse, and judges what comes back, in
+// both protocol eras.
+//
+//	func TestConformance(t *testing.T) {
+//		conformance.Test(t.Context(), t, conformance.Target{URL: "http://127.0.0.1:8931/mcp"}, conformance.Options{})
+//	}
+//
+// # What is sent
+//
+// Requests that must be refused, so a server that keeps the rules runs nothing. One that
+// does not runs what it should have refused: the target is then left alone, unless it may
+// run, and the checks that would have asked it again are not run. A request that the policy accepts is sent to
+// a tool that [Options.Run] names, or that says that it only reads and needs no arguments.
+//
+// # The checks
+//
+// A check is named after the rule that it looks at, as docs/rules.md numbers them:
+//
+//   - L1 to L8: how a label is read, and what makes a message ambiguous.
+//   - P1, P4, P5, P7: what a policy means.
+//   - 5/tools, 5/tasks, 5/resources, 5/templates, 5/prompts, 5/completion, 5/subscribe and
+//     5/listen: which requests are gated (section 5), as far as the server offers them.
+//   - R1, R2: spellings of a resource's URI.
+//   - X1, X2, X3, X5: the form of a refusal, and of other errors.
+//   - G1, G2, G5: the server's own errors come first, nothing happens before the verdict, and
+//     what the policy accepts is not refused.
+//   - D1, D2, D4: what is published, and that it is what is enforced.
+//   - G4: both eras answer alike. This one has no era.
+//
+// A check passes if at least one of its requests was judged and none failed. It does not
+// apply where the server offers nothing to try it on, and is not run where that could not
+// be done; both say why. What nobody can see from outside is not checked: that nothing of
+// a refused request was kept, how records are written, or that no other label is accepted
+// than those that were tried.
+//
+// # Duties of the neighbours
+//
+// What a [Report] says is printable ASCII and bounded, whatever the server has sent. The
+// package writes nothing, and starts nothing but the command of [Target.Command], which it
+// ends with its children. It imports no MCP SDK.
+package conformance

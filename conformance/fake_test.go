@@ -1,0 +1,300 @@
+package conformance_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// fake is a recipient of its own making, which keeps the rules but for what broken says.
+type fake struct {
+	broken string
+	write  bool // the first tool does not say that it only reads
+
+	mu   sync.Mutex
+	runs map[string]int // how often each thing was reached
+}
+
+func (f *fake) is(broken string) bool { return f.broken == broken }
+
+func (f *fake) start(t *testing.T) string {
+	t.Helper()
+	f.runs = map[string]int{}
+	s := httptest.NewServer(f)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+const (
+	fakeURI  = "https://fake.example/mcp"
+	partner  = "https://partner.example/mcp"
+	stateful = "2025-11-25"
+	modern   = "2026-07-28"
+)
+
+// The policies, as they are published; "" is the default.
+var fakePolicies = map[string]string{
+	"tool look": `{"acceptFrom":["user","` + partner + `"]}`, "tool closed": `{"acceptFrom":[]}`, "tool bare": "",
+	"tool job": `{"acceptFrom":["user"]}`, "resource notes://a": `{"acceptFrom":["user"]}`,
+	"template notes://item/{id}": `{"acceptFrom":["user"]}`, "prompt ask": `{"acceptFrom":["user"]}`,
+}
+
+var fakeSet = func() *policydecl.Set {
+	set, err := policydecl.Compile(policydecl.Config{URI: fakeURI})
+	if err != nil {
+		panic(err)
+	}
+	return set
+}()
+
+// policy returns the policy of a target as it is enforced.
+func (f *fake) policy(target string) policydecl.Policy {
+	text := fakePolicies[target]
+	switch {
+	case text == "":
+		return policydecl.Default()
+	case f.is("enforces another policy") && target == "tool look":
+		text = `{"acceptFrom":["user"]}`
+	}
+	p, err := policydecl.ParsePolicy([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	if f.is("an empty list is the default") && len(p.Tokens()) == 0 {
+		return policydecl.Default()
+	}
+	return p
+}
+
+// call is a request as the fake reads it.
+type call struct {
+	id, method string
+	params     rawjson.Object
+	label      rawjson.Object
+	raw        []byte // the label
+	era        string
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	if r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	c, problem := f.read(body)
+	c.era = stateful
+	if r.Header.Get("Mcp-Protocol-Version") == modern || c.method == "server/discover" {
+		c.era = modern
+	}
+	switch {
+	case c.id == "" && problem == "":
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case problem != "":
+		f.answer(w, "null", `"error":{"code":-32600,"message":"`+problem+`"}`)
+		return
+	}
+	f.serve(w, &c)
+}
+
+// known are the members that mean something, by object.
+var known = map[string][]string{
+	"": {"jsonrpc", "id", "method", "params"}, "params": {"name", "uri", "_meta", "arguments", "task", "ref"},
+	"_meta": {policydecl.LabelKey}, "label": {"contributors", "complete"},
+}
+
+// read takes a message apart, and reports what makes it ambiguous.
+func (f *fake) read(body []byte) (c call, problem string) {
+	var envelope, meta rawjson.Object
+	open := func(where string, raw []byte) rawjson.Object {
+		obj, err := rawjson.ReadObject(raw)
+		if err == nil && problem == "" {
+			problem = f.ambiguous(where, obj)
+		}
+		return obj
+	}
+	envelope = open("", body)
+	c.params = open("params", envelope.Get("params"))
+	meta = open("_meta", c.params.Get("_meta"))
+	c.raw = meta.Get(policydecl.LabelKey)
+	c.label = open("label", c.raw)
+	c.id = string(envelope.Get("id"))
+	c.method, _ = envelope.Text("method")
+	if k := envelope.Get("id").Kind(); c.id != "" && k != '"' && k != '0' {
+		problem = "the id is neither a string nor a number"
+	}
+	return c, problem
+}
+
+func (f *fake) ambiguous(where string, obj rawjson.Object) string {
+	for i, m := range obj {
+		for _, other := range obj[:i] {
+			if m.Name == other.Name && !f.is("takes the last of two members") {
+				return "a member is there twice"
+			}
+		}
+		for _, k := range known[where] {
+			if m.Name != k && strings.EqualFold(m.Name, k) && !f.is("folds the case of members") {
+				return "a member is in another case"
+			}
+		}
+	}
+	return ""
+}
+
+func (f *fake) answer(w http.ResponseWriter, id, rest string) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, id, rest)
+}
+
+// serve answers a request that can be read.
+func (f *fake) serve(w http.ResponseWriter, c *call) {
+	if text := f.listing(c); text != "" {
+		f.answer(w, c.id, `"result":`+text)
+		return
+	}
+	target, own := f.target(c)
+	if own != "" {
+		data := ""
+		if f.is("puts the key into other errors") {
+			data = `,"data":{"` + flowerrors.ViolationKey + `":{"rejected":[],"acceptFrom":[]}}`
+		}
+		f.answer(w, c.id, `"error":{"code":-32602,"message":"`+own+`"`+data+`}`)
+		return
+	}
+	if v := f.verdict(c, target); v != nil {
+		f.refuse(w, c, v)
+		return
+	}
+	f.mu.Lock()
+	f.runs[c.era+" "+c.method+" "+target]++
+	f.mu.Unlock()
+	f.answer(w, c.id, `"result":{"content":[{"type":"text","text":"ran`+f.odd()+`"}]}`)
+}
+
+// target finds what a request is for, or the server's own error.
+func (f *fake) target(c *call) (target, own string) {
+	name, _ := c.params.Text("name")
+	uri, _ := c.params.Text("uri")
+	switch {
+	case c.method == "tools/call":
+		target = "tool " + name
+	case c.method == "prompts/get":
+		target = "prompt " + name
+	case c.method == "completion/complete":
+		ref := c.params.Object("ref")
+		if name, ok := ref.Text("name"); ok {
+			target = "prompt " + name
+		} else {
+			uri, _ := ref.Text("uri")
+			target = "template " + uri
+		}
+	case c.method == "subscriptions/listen" && c.era == modern:
+		list, _, _ := rawjson.ReadArray(c.params.Object("notifications").Get("resourceSubscriptions"), 9)
+		uri, _ := rawjson.Text(list[0])
+		return f.resource(uri), ""
+	case c.method == "resources/read", c.method == "resources/subscribe" && c.era == stateful:
+		target = f.resource(uri)
+	default:
+		return "", "there is no such method"
+	}
+	if _, ok := fakePolicies[target]; !ok {
+		return "", "there is no such thing"
+	}
+	return target, ""
+}
+
+// resource finds the resource or template of a URI, by the query's being ignored.
+func (f *fake) resource(uri string) string {
+	if f.is("decodes before it looks") {
+		uri, _ = url.PathUnescape(uri)
+	}
+	uri, _, _ = strings.Cut(uri, "#")
+	uri, _, _ = strings.Cut(uri, "?")
+	if strings.HasPrefix(uri, "notes://item/") {
+		return "template notes://item/{id}"
+	}
+	return "resource " + uri
+}
+
+// judged returns the label as the fake reads it.
+func (f *fake) judged(c *call) policydecl.Label {
+	var v any
+	_ = json.Unmarshal(c.raw, &v)
+	obj, _ := v.(map[string]any)
+	contributors, _ := obj["contributors"].([]any)
+	switch {
+	case obj == nil:
+	case f.is("takes every label for complete"):
+		obj["complete"] = true
+	case f.is("reads the first contributor") && len(contributors) > 0:
+		obj["contributors"] = contributors[:1]
+	case f.is("cuts long labels") && len(contributors) > policydecl.MaxContributors:
+		obj["contributors"] = contributors[:policydecl.MaxContributors]
+	case f.is("folds the case of states"):
+		for _, one := range contributors {
+			if m, ok := one.(map[string]any); ok {
+				state, _ := m["assurance"].(string)
+				m["assurance"] = strings.ToLower(strings.TrimSpace(state))
+			}
+		}
+	case f.is("compares the beginning of principals"):
+		for _, one := range contributors {
+			if m, ok := one.(map[string]any); ok {
+				if name, _ := m["principal"].(string); strings.HasPrefix(name, partner+"/") {
+					m["principal"] = partner
+				}
+			}
+		}
+	}
+	return policydecl.LabelOf(v, c.raw != nil, policydecl.Limits{})
+}
+
+// verdict returns the refusal of a request, or nil.
+func (f *fake) verdict(c *call, target string) *flowerrors.Violation {
+	uri, _ := c.params.Text("uri")
+	_, task := c.params.Text("task")
+	task = task || c.params.Has("task")
+	switch {
+	case f.is("ignores labels"), f.is("sends escapes"), f.is("enforces in one era") && c.era == stateful,
+		f.is("accepts what is not labelled") && c.raw == nil,
+		f.is("does not enforce " + c.method), f.is("makes the task first") && task,
+		f.is("takes a query for another resource") && strings.Contains(uri, "?"),
+		f.is("decodes before it looks") && strings.Contains(uri, "%"):
+		return nil
+	}
+	l := f.judged(c)
+	v := fakeSet.Decide(context.Background(), &l, f.policy(target)).Violation()
+	if f.is("merges policy and default") && v != nil && fakeSet.Decide(context.Background(), &l, policydecl.Default()).Accepted() {
+		return nil
+	}
+	if f.is("refuses everybody") && v == nil {
+		v = &flowerrors.Violation{Rejected: []flowerrors.Rejected{}, AcceptFrom: f.policy(target).Tokens()}
+	}
+	if f.is("shows principals as sent") && v != nil && len(v.Rejected) == 1 && v.Rejected[0].Principal == "" {
+		v.Rejected[0].Principal = onlyPrincipal(c)
+	}
+	return v
+}
+
+// onlyPrincipal returns the principal of a label's one contributor as it was sent.
+func onlyPrincipal(c *call) string {
+	list, more, _ := rawjson.ReadArray(c.label.Get("contributors"), 1)
+	if len(list) == 0 || more || string(c.label.Get("complete")) != "true" {
+		return ""
+	}
+	one, _ := rawjson.ReadObject(list[0])
+	name, _ := one.Text("principal")
+	return name
+}

@@ -1,0 +1,181 @@
+package conformance
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/inspect"
+	"github.com/flowgate-mcp/flowgate/internal/judge"
+	"github.com/flowgate-mcp/flowgate/internal/peer"
+	"github.com/flowgate-mcp/flowgate/internal/plain"
+	"github.com/flowgate-mcp/flowgate/policydecl"
+)
+
+// Target says which server to test. Either URL or Command is set.
+type Target struct {
+	URL     string      // of a Streamable HTTP endpoint
+	Header  http.Header // sent with every request
+	Command []string    // a program and its arguments, which speaks MCP over stdio
+}
+
+// The protocol eras.
+const (
+	EraHandshake = string(peer.Handshake) // that of initialize
+	EraStateless = string(peer.Stateless) // that of server/discover
+)
+
+// Options say how to test. The zero value tests in both eras and runs nothing for real
+// but tools that say that they only read and need no arguments.
+type Options struct {
+	// Era is one era to test alone.
+	Era string
+	// Self is the server's own URI, for which the token self stands.
+	Self string
+	// Run holds arguments, as JSON objects, for tools that may run for real.
+	Run map[string]json.RawMessage
+	// Timeout is how long one answer may take; 0 means ten seconds.
+	Timeout time.Duration
+	// Grace is how long a command may take to end before it is killed; 0 means two seconds.
+	Grace time.Duration
+	// Name and Version are what the server is told of the client.
+	Name, Version string
+}
+
+// check reports what is wrong with the options.
+func (o *Options) check() error {
+	var errs []error
+	if o.Era != "" && o.Era != EraHandshake && o.Era != EraStateless {
+		errs = append(errs, fmt.Errorf("there is no era %s; use %s or %s", plain.Quote(o.Era, 40), EraHandshake, EraStateless))
+	}
+	for name, args := range o.Run {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(args, &object) != nil || object == nil {
+			errs = append(errs, fmt.Errorf("the arguments for %s are no JSON object", plain.Quote(name, 80)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Run tests a server. The error says why it could not be tested at all: the options are
+// wrong, or it was reached in no era. A server that is lost half-way makes no error; the
+// checks that are left are not run, and say so.
+func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	uri := opts.Self
+	if uri == "" {
+		uri = judge.PlaceholderSelf
+	}
+	set, err := policydecl.Compile(policydecl.Config{URI: uri})
+	if err != nil {
+		return nil, fmt.Errorf("the server's own URI: %w", err)
+	}
+	r := &Report{}
+	marker := "https://" + nonce() + ".flowgate-conformance.invalid/mcp"
+	kept := map[string]map[string]refusalOf{}
+	var errs []error
+	for _, era := range []string{EraHandshake, EraStateless} {
+		if opts.Era != "" && opts.Era != era {
+			r.Eras = append(r.Eras, Era{Name: era, Reason: "it was not asked for"})
+			continue
+		}
+		s := &session{ctx: ctx, opts: &opts, era: era, set: set, marker: marker, kept: map[string]refusalOf{}}
+		if err := s.open(target); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", era, err))
+			r.Eras = append(r.Eras, Era{Name: era, Reason: plain.Escape(err.Error(), MaxText)})
+			continue
+		}
+		r.add(s)
+		kept[era] = s.kept
+	}
+	if len(kept) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	r.Checks = append(r.Checks, acrossEras(kept))
+	return r, ctx.Err()
+}
+
+// add tests a server in one era.
+func (r *Report) add(s *session) {
+	defer s.conn.Close()
+	r.Eras = append(r.Eras, Era{Name: s.era, Version: plain.Escape(s.conn.Version(), 40)})
+	info := s.inspected.Server
+	r.Server = strings.TrimSpace(plain.Escape(info.Name, 80) + " " + plain.Escape(info.Version, 40))
+	r.notices(info)
+	for _, k := range catalogue {
+		c := &checker{session: s, Check: &Check{ID: k.id, Era: s.era, Title: k.title}}
+		if s.lost == nil {
+			k.run(c)
+		}
+		if s.lost != nil && len(c.Failures) == 0 {
+			c.Status, c.Reason = NotRun, plain.Escape("the server was lost: "+s.lost.Error(), MaxText)
+		}
+		c.end()
+		r.Checks = append(r.Checks, *c.Check)
+	}
+}
+
+// notices says what of a server keeps it from being tested.
+func (r *Report) notices(info inspect.Server) {
+	var text string
+	switch {
+	case info.Announced && !info.Enforces:
+		text = `The server announces that it does not enforce its policy ("policy": false), so nothing was sent.`
+	case !info.Announced:
+		text = "The server does not announce that it has a flow policy; only what declares one of its own was tried."
+	}
+	if text != "" && !slices.Contains(r.Notices, text) {
+		r.Notices = append(r.Notices, text)
+	}
+}
+
+func nonce() string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// T is what [Test] needs of a *testing.T.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Logf(format string, args ...any)
+}
+
+// Test fails a test for every check that failed, and if nothing could be tested. It logs
+// what was not run.
+func Test(ctx context.Context, t T, target Target, opts Options) {
+	t.Helper()
+	r, err := Run(ctx, target, opts)
+	if err != nil {
+		t.Errorf("the server could not be tested: %v", err)
+		if r == nil {
+			return
+		}
+	}
+	if !r.Tested() {
+		t.Errorf("nothing was tested: the server lists nothing with a policy that is sure to refuse somebody")
+	}
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		where := strings.TrimSpace(c.ID + " " + c.Era)
+		for _, f := range c.Failures {
+			t.Errorf("%s: %s: %s\nsent %s\ngot  %s", where, c.Title, f.About, f.Sent, f.Got)
+		}
+		if c.More > 0 {
+			t.Errorf("%s: and %d failures more", where, c.More)
+		}
+		if c.Status == NotRun || c.Status == NotApplicable {
+			t.Logf("%s: %s: %s: %s", where, c.Title, c.Status, c.Reason)
+		}
+	}
+}
