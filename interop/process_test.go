@@ -26,7 +26,13 @@ func (s server) stdioCommand(t *testing.T) []string {
 func (s server) http(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	args := append([]string{"-addr", "127.0.0.1:0", "-debug"}, s.args(t)...)
-	cmd := exec.CommandContext(ctx, filepath.Join(binaries, s.name), args...)
+	return serve(ctx, t, exec.CommandContext(ctx, filepath.Join(binaries, s.name), args...))
+}
+
+// serve starts a command that says where it listens, and returns the URL. It ends with
+// the test.
+func serve(ctx context.Context, t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
 	stopGently(cmd)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -42,14 +48,14 @@ func (s server) http(ctx context.Context, t *testing.T) string {
 		defer kill.Stop()
 		log := <-ended
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s ended with %v\n%s", s.name, err, log)
+			t.Errorf("%s ended with %v\n%s", cmd.Path, err, log)
 		}
 	})
 	select {
 	case u := <-url:
 		return u
 	case <-ctx.Done():
-		t.Fatalf("%s does not listen", s.name)
+		t.Fatalf("%s does not listen", cmd.Path)
 		return ""
 	}
 }
