@@ -3,7 +3,7 @@ package policydecl
 import (
 	"context"
 	"errors"
-	"slices"
+	"sync"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
@@ -14,10 +14,10 @@ import (
 //
 // The zero value refuses (P9).
 type Decision struct {
-	accepted  bool
-	policy    Policy
-	violation *flowerrors.Violation
-	cause     error
+	accepted bool
+	policy   Policy
+	refusal  *refusal // nil if it accepts, and in the zero Decision
+	cause    error
 }
 
 // Accepted reports whether flow policy has no objection.
@@ -35,10 +35,10 @@ func (d Decision) Violation() *flowerrors.Violation {
 	if d.accepted {
 		return nil
 	}
-	if d.violation == nil { // the zero Decision
+	if d.refusal == nil { // the zero Decision
 		return &flowerrors.Violation{Rejected: []flowerrors.Rejected{}, AcceptFrom: []string{}}
 	}
-	return d.violation
+	return d.refusal.violation(d.policy)
 }
 
 // Cause returns what failed in the evaluation itself, for the record: a context that
@@ -90,14 +90,11 @@ func (s *Set) Decide(ctx context.Context, l *Label, policies ...Policy) Decision
 			}
 			refused = refused.add(c)
 		}
-		if !l.Complete() { // L6, and the one contributor of L1
-			var c Contributor
-			if !p.rules.accept(&c, s.uri) && !s.vendorAccepts(ctx, &vendor, p.rules, &c) {
-				refused = refused.add(&c)
-			}
+		if !l.Complete() && !p.rules.accept(&synthetic, s.uri) && !s.vendorAccepts(ctx, &vendor, p.rules, &synthetic) {
+			refused = refused.add(&synthetic)
 		}
 		if refused != nil {
-			return refused.decision(p, vendor.failure())
+			return Decision{policy: p, refusal: refused, cause: vendor.failure()}
 		}
 	}
 	// A request that was cancelled while a matcher ran is not worth an answer.
@@ -168,22 +165,48 @@ func (s *Set) refuseAll(l *Label, policies []Policy, cause error) Decision {
 		p = s.resolve(policies[0])
 	}
 	var refused *refusal
-	for _, c := range l.Contributors() {
-		refused = refused.add(&c)
+	for i := range l.stated {
+		refused = refused.add(&l.stated[i])
 	}
-	return refused.decision(p, cause)
+	if !l.Complete() {
+		refused = refused.add(&synthetic)
+	}
+	return Decision{policy: p, refusal: refused, cause: cause}
 }
 
-// refusal gathers the violation set (P7).
+// synthetic is the contributor of a label that is not complete (L6), and the one of L1.
+// Nothing changes it.
+var synthetic Contributor
+
+// refusal holds whom a policy does not accept. The violation set is made of them when it
+// is asked for, because a decision is often taken for its verdict alone.
 type refusal struct {
-	rejected []flowerrors.Rejected
-	keys     []contributorKey            // of rejected, while there are few
-	seen     map[contributorKey]struct{} // when there are more
+	refused []*Contributor // of the label, in its order
+	few     [4]*Contributor
+	once    sync.Once
+	set     *flowerrors.Violation
 }
 
-// fewRejected is up to how many entries a violation set is searched through. A sender
-// chooses how many there are, so beyond it there is a map.
-const fewRejected = 8
+// add enters c. A nil refusal is the empty one.
+func (r *refusal) add(c *Contributor) *refusal {
+	if r == nil {
+		r = &refusal{}
+		r.refused = r.few[:0]
+	}
+	r.refused = append(r.refused, c)
+	return r
+}
+
+// violation returns what the peer may be told of a refusal under p, always the same.
+func (r *refusal) violation(p Policy) *flowerrors.Violation {
+	r.once.Do(func() {
+		r.set = &flowerrors.Violation{Rejected: violationSet(r.refused), AcceptFrom: p.Tokens()}
+		if p.Err() != nil || r.set.AcceptFrom == nil {
+			r.set.AcceptFrom = []string{} // with mistakes it accepts nothing, whatever it lists
+		}
+	})
+	return r.set
+}
 
 // contributorKey is what makes two contributors equal in a violation set: what the
 // peer is told, with principals compared as everywhere.
@@ -192,46 +215,20 @@ type contributorKey struct {
 	principal string
 }
 
-// add enters c unless an equal contributor is in the set. A nil refusal is the empty set.
-func (r *refusal) add(c *Contributor) *refusal {
-	if r == nil {
-		r = &refusal{}
-	}
-	key := contributorKey{c.assurance, c.principal.canonical}
-	if r.has(key) {
-		return r
-	}
-	switch {
-	case r.seen != nil:
-		r.seen[key] = struct{}{}
-	case len(r.keys) < fewRejected:
-		r.keys = append(r.keys, key)
-	default:
-		r.seen = map[contributorKey]struct{}{key: {}}
-		for _, k := range r.keys {
-			r.seen[k] = struct{}{}
+// violationSet lists contributors in order, equal ones once (P7).
+func violationSet(refused []*Contributor) []flowerrors.Rejected {
+	list := make([]flowerrors.Rejected, 0, min(len(refused), fewRejected))
+	seen := make(map[contributorKey]struct{}, fewRejected)
+	for _, c := range refused {
+		key := contributorKey{c.assurance, c.principal.canonical}
+		if _, twice := seen[key]; twice {
+			continue
 		}
+		seen[key] = struct{}{}
+		list = append(list, flowerrors.Rejected{Assurance: c.assurance.String(), Principal: c.Principal()})
 	}
-	r.rejected = append(r.rejected, flowerrors.Rejected{Assurance: c.assurance.String(), Principal: c.Principal()})
-	return r
+	return list
 }
 
-func (r *refusal) has(key contributorKey) bool {
-	if r.seen != nil {
-		_, twice := r.seen[key]
-		return twice
-	}
-	return slices.Contains(r.keys, key)
-}
-
-// decision returns the refusal as a Decision.
-func (r *refusal) decision(p Policy, cause error) Decision {
-	acceptFrom := p.Tokens()
-	if p.Err() != nil {
-		acceptFrom = nil // it accepts nothing, whatever it lists
-	}
-	if acceptFrom == nil {
-		acceptFrom = []string{}
-	}
-	return Decision{policy: p, violation: &flowerrors.Violation{Rejected: r.rejected, AcceptFrom: acceptFrom}, cause: cause}
-}
+// fewRejected is how many entries most violation sets have at most.
+const fewRejected = 8
