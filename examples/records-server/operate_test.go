@@ -45,8 +45,8 @@ func TestModesAndRecords(t *testing.T) {
 		runs    bool
 	}{
 		"enforce": {"", decision.Refused, false},
-		"report":  {"only reports", decision.Refused, true},
-		"off":     {"is off", decision.Unjudged, true},
+		"report":  {"mode report", decision.Refused, true},
+		"off":     {"mode off", decision.Unjudged, true},
 	} {
 		path := filepath.Join(t.TempDir(), "records.jsonl")
 		s := st.Start(t, run, nil, "-mode", mode, "-records", path)
@@ -57,7 +57,7 @@ func TestModesAndRecords(t *testing.T) {
 			reply.MustBeRefused(t, "self", "user")
 		}
 		s.Stop(t)
-		if (want.warning != "") != strings.Contains(s.Stderr(), "WRN the flow policy") || !strings.Contains(s.Stderr(), want.warning) {
+		if (want.warning != "") != strings.Contains(s.Stderr(), "WRN the flow gate does not enforce everything") || !strings.Contains(s.Stderr(), want.warning) {
 			t.Errorf("%s: %s", mode, s.Stderr())
 		}
 		all := readRecords(t, path)

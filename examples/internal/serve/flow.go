@@ -48,12 +48,6 @@ func (o *Options) Flow(log *slog.Logger) (*Flow, error) {
 		f.records = out
 		f.Config.Sinks = []decision.Sink{decision.NewWriter(out)}
 	}
-	switch f.Config.Overrides.Mode.Or(o.Mode) {
-	case middleware.DangerouslyReport:
-		log.Warn("the flow policy only reports: requests are served whatever their origin")
-	case middleware.DangerouslyOff:
-		log.Warn("the flow policy is off: requests are served whatever their origin")
-	}
 	return f, nil
 }
 
