@@ -24,7 +24,7 @@ func phasesOf(d time.Duration) int { return max(phases, int(d/longPhase)) }
 
 // TestSoak is the soak: 64 clients on both transports and every kind of request in both
 // eras, while tools come and go, policies are reloaded and connections and servers die.
-// Every answer is right, every account is whole, and nothing grows.
+// Every answer is right (G2, G4, X1, X2), every request has its record (M2), and nothing grows.
 func TestSoak(t *testing.T) {
 	s, began := newSoak(""), time.Now()
 	f, err := launch(s, *seed, size{surfers: 40, bold: 8, pipes: 12, doomed: 4}, t.TempDir())
