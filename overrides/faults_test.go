@@ -75,6 +75,7 @@ var faultCases = []struct{ name, text, want string }{
 	// What an editor does not show as the parser reads it.
 	{"", "flowgate: 1 # harmless\u2028mode: off\n", "\n1   wrong-type \"\\u2028\" YAML\n"},
 	{"", "flowgate: 1 # harmless\rmode: off\n", "\n1   wrong-type \"\\r\" YAML\n"},
+	{"", "flowgate: 1\ntools: {ex\u200bport: {mode: enforce}, ex\u00adport: {mode: enforce}}\n", "\n2   wrong-type \"\\u200b\" YAML\n2   wrong-type \"\\u00ad\" YAML\n"},
 	{"", "flowgate: 1\r\n# a\u0085# \u202e\r\n", "\n2   wrong-type \"\\u0085\" YAML\n2   wrong-type \"\\u202e\" YAML\n"},
 
 	// Names.

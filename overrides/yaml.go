@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -84,13 +85,13 @@ func (r *report) notYAML(data []byte, err error) {
 
 // unhidden reports characters that make a file say something else than it seems to. Some
 // end a line for the parser and not for an editor, so that what looks like a comment is
-// none; the marks of direction show text in another order than it is read.
+// none; the marks of direction show text in another order than it is read, and other
+// characters of formatting, such as the space of no width, make two names look like one.
 func (r *report) unhidden(data []byte) bool {
 	ok := true
 	for i, c := range string(data) {
 		switch {
-		case c == '\u0085', c == '\u2028', c == '\u2029', c == '\ufeff':
-		case '\u202a' <= c && c <= '\u202e', '\u2066' <= c && c <= '\u2069', c == '\u200e', c == '\u200f', c == '\u061c':
+		case c == '\u0085', c == '\u2028', c == '\u2029', unicode.Is(unicode.Cf, c):
 		case c == '\r' && !bytes.HasPrefix(data[i:], []byte("\r\n")):
 		default:
 			continue
