@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // The columns of the picture, from left to right: where requests come from, what was made
@@ -120,11 +121,19 @@ func (r *Report) flows() map[flowKey]uint64 {
 }
 
 // nameText is a name for people, who see when there is none.
-func nameText(n Name) string { return cmp.Or(n.String(), "(no name)") }
+func nameText(n Name) string {
+	if text := n.Text; !n.Others && text != "" && text[0] == '(' {
+		return strconv.Quote(text) // it is not to be taken for one of ours
+	}
+	return cmp.Or(n.String(), "(no name)")
+}
 
 // targetText names a target, with the method where that is not the usual one.
 func (r *Row) targetText() string {
 	s := nameText(r.Target)
+	if !r.Registered && r.Target.Text != "" && s == r.Target.Text {
+		s = strconv.Quote(s) // the peer's word
+	}
 	if r.Method.Text != "tools/call" && !r.Method.Others {
 		s = r.Method.Text + " " + s
 	}
