@@ -102,16 +102,16 @@ func report(s *server.MCPServer, ownURI string) error {
 	return errors.Join(gate.Flush(context.Background()), file.Close())
 }
 
-func tighten(ctx context.Context, s *server.MCPServer, ownURI string) error {
+func tighten(ctx context.Context, s *server.MCPServer, ownURI string, log *slog.Logger) error {
 	o, err := overrides.Load("overrides.yaml")
 	if err != nil {
 		return err
 	}
-	gate, err := middleware.New(s, middleware.Config{URI: ownURI, Overrides: o})
+	gate, err := middleware.New(s, middleware.Config{URI: ownURI, Overrides: o, Logger: log})
 	if err != nil {
 		return err
 	}
-	go overrides.Watch(ctx, "overrides.yaml", gate, overrides.WatchConfig{})
+	go overrides.Watch(ctx, "overrides.yaml", gate, overrides.WatchConfig{Logger: log})
 	return nil
 }
 
@@ -124,7 +124,7 @@ func TestDocsOperations(t *testing.T) {
 	if err := os.WriteFile("overrides.yaml", []byte("flowgate: 1\ndefault: {acceptFrom: [user]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := tighten(t.Context(), server.NewMCPServer("records", "1"), "https://records.example/mcp"); err != nil {
+	if err := tighten(t.Context(), server.NewMCPServer("records", "1"), "https://records.example/mcp", slog.New(slog.DiscardHandler)); err != nil {
 		t.Error(err)
 	}
 	newAuditSink := func(t *testing.T) decision.Sink { return decision.NewWriter(io.Discard) }

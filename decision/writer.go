@@ -91,3 +91,13 @@ func lineTime(t time.Time) time.Time {
 	}
 	return t
 }
+
+// MarshalJSON returns the record as a [Writer] writes it, without the end of the line, so that
+// whoever encodes one gets the members that [Parse] reads.
+func (r Record) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	if err := NewWriter(&b).Record(context.Background(), r); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -293,3 +293,19 @@ func TestRecord(t *testing.T) {
 		t.Error(b.String())
 	}
 }
+
+// Whoever encodes a record gets what a Writer writes, and can read it back.
+func TestMarshalJSON(t *testing.T) {
+	r := decision.Record{Method: "tools/call", Target: "export <a>", Verdict: decision.Accepted, Client: "x\n"}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decision.Parse(text)
+	if err != nil || got.Method != r.Method || got.Verdict != r.Verdict {
+		t.Errorf("%s: %v, %v", text, got, err)
+	}
+	if bytes.Contains(text, []byte("Verdict")) {
+		t.Errorf("members of the Go type: %s", text)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/overrides"
@@ -68,15 +69,18 @@ func (st *state) loose() []string {
 	if st.over.DangerouslyLoosen {
 		add("dangerouslyLoosen")
 	}
+	for _, what := range st.loosened {
+		add(what)
+	}
 	if st.undeclared {
 		add("dangerouslyReportUndeclared")
 	}
 	if st.server != Enforce {
-		add("mode " + st.server.String())
+		add("mode=" + st.server.String())
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(st.modes), compareKeys) {
 		if m := st.modes[k]; m != Enforce {
-			add(targetPath(k.kind, k.name) + " mode " + m.String())
+			add(targetPath(k.kind, k.name) + ".mode=" + m.String())
 		}
 	}
 	return list
@@ -91,8 +95,9 @@ func (g *Gate) swap(o overrides.Overrides) (before, after *state, err error) {
 	// Without the lock: a file may name thousands of targets. What is declared meanwhile
 	// has to accept besides, whatever the check says.
 	set, err := g.compileCode(base, o)
+	var loosened []string
 	if err == nil {
-		err = g.checkOverrides(set, o)
+		loosened, err = g.checkOverrides(set, o)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -110,7 +115,7 @@ func (g *Gate) swap(o overrides.Overrides) (before, after *state, err error) {
 		}
 	}
 	before = r.now.Load()
-	after.applied, after.declarations = before.applied+1, before.declarations
+	after.applied, after.declarations, after.loosened = before.applied+1, before.declarations, loosened
 	r.now.Store(after)
 	return before, after, nil
 }
@@ -151,9 +156,10 @@ func (g *Gate) Flush(ctx context.Context) error {
 	return g.recorder.flush(ctx)
 }
 
-// checkOverrides reports the mistakes in overrides, every one up to overrides.MaxFaults. code
-// is what the code declares.
-func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) error {
+// checkOverrides reports the mistakes in overrides, every one up to overrides.MaxFaults, and
+// the tokens beyond what the code accepts where they say that these are meant. code is what
+// the code declares.
+func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) (loosened []string, err error) {
 	r := g.reg
 	errs := []error{o.Check()}
 	faults := 0
@@ -169,7 +175,12 @@ func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) error
 		}
 	}
 	loosens := func(path, value, detail string) {
-		if !o.DangerouslyLoosen {
+		switch {
+		case o.DangerouslyLoosen:
+			if len(loosened) <= maxLoose && strings.Contains(path, "acceptFrom") {
+				loosened = append(loosened, path+"="+value)
+			}
+		default:
 			add(&flowerrors.ConfigError{
 				Path: path, Value: value, Reason: flowerrors.ReasonLoosens,
 				Detail: detail, Hint: "tighten it, or set dangerouslyLoosen to say that this is meant",
@@ -219,7 +230,7 @@ func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) error
 			Reason: flowerrors.ReasonLimit, Limit: overrides.MaxFaults, Detail: "there are more mistakes than are listed", Hint: "mend these first",
 		})
 	}
-	return errors.Join(errs...)
+	return loosened, errors.Join(errs...)
 }
 
 // beyondAny returns the tokens of p that some of the policies do not list, each once and in

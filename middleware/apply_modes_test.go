@@ -91,7 +91,7 @@ func TestModesOfWhatComesInstead(t *testing.T) {
 	}{
 		{"its own mode", mtEnforce, 0, mtReport, nil, "ran", mtReport},
 		{"the stricter of two", mtReport, mtEnforce, mtReport, nil, mtDefault, mtEnforce},
-		{"by hand, in its own mode", mtReport, mtEnforce, 0, apHandMeta("user", "verified"), "ran", mtReport},
+		{"by hand, below a prefix", mtReport, mtEnforce, 0, apHandMeta("user", "verified"), "user,verified", mtEnforce},
 		{"by hand, enforced", mtReport, mtReport, mtEnforce, apHandMeta("user", "verified"), "user,verified", mtEnforce},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -150,7 +150,7 @@ func (w apTwin) demands(rt apRoute) (all []apDemand) {
 	for _, k := range keys {
 		declared := slices.ContainsFunc(rt.code, func(d apDecl) bool { return apKey(d.kind, d.name) == k && !d.session })
 		mode, explicit := w.mode(k)
-		if _, has := w.own(k); has || declared || !explicit {
+		if _, has := w.own(k); !explicit || (has || declared) && !strings.HasPrefix(k, "prefixes ") {
 			continue
 		}
 		for i := range all {

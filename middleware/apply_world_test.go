@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -172,7 +173,7 @@ func apRoutes() []apRoute {
 		if out[i].request.method == "subscriptions/listen" {
 			out[i].era = modern
 		}
-		if out[i].request.method == "resources/read" && out[i].request.name == "mix://h/1" {
+		if strings.Contains(out[i].request.params, `"mix://h/1"`) {
 			out[i].plain = "mix://h/1"
 		}
 	}

@@ -320,7 +320,7 @@ func (r *record) isBound() bool {
 // to be stopped. On a wrapped transport the way out makes its decision record.
 func (g *Gate) orphan(ctx context.Context, a about, why error) (stop bool) {
 	st := g.now()
-	f := faultIn(st.requestMode(a.method, a.target), why)
+	f := faultIn(st.floor(), why)
 	if g.edgeOf(ctx) == nil {
 		g.tell(ctx, st, f, details{about: a})
 	} else if f.verdict == decision.Fault {
@@ -345,18 +345,22 @@ func (g *Gate) unrecorded(ctx context.Context, id any, a about) (stop bool) {
 	if edge == nil {
 		return g.orphan(ctx, a, errNoRecord)
 	}
-	e := edge.find(id, a)
-	if e == nil {
+	e, sure := edge.find(id, a)
+	if e == nil || !sure {
 		return g.orphan(ctx, a, errNoRecord)
 	}
-	if e.finding == nil || e.finding.reason != decision.ReasonMeta {
-		f := faultIn(e.mode, errNoRecord)
-		e.finding = &f
-		if f.verdict == decision.Fault {
-			g.fault(ctx, a, errNoRecord)
-		}
+	if e.finding != nil && e.finding.reason == decision.ReasonMeta {
+		return e.finding.inForce() != accepted
 	}
-	return e.mode == Enforce
+	st := e.now
+	if st == nil {
+		st = g.now()
+	}
+	f := faultIn(st.floor(), errNoRecord)
+	if e.finding = &f; f.verdict == decision.Fault {
+		g.fault(ctx, a, errNoRecord)
+	}
+	return f.inForce() != accepted
 }
 
 // fault logs that the gate is not in order, where there is no request to record, or where

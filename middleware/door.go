@@ -121,6 +121,7 @@ func (v *visit) judge() error {
 	case !v.req.Meta:
 		err = v.object(decision.Invalid, decision.ReasonMeta, errBadMeta)
 	case !v.gate.hooksIntact():
+		v.mode = v.now.floor() // what it names may not be what will run
 		err = v.object(decision.Fault, decision.ReasonSeams, errHooks)
 	}
 	if err == nil {

@@ -20,9 +20,10 @@ type edge interface {
 	// open returns the entry of a request that the door sees, or nil when
 	// there is none and can be none.
 	open(rawID []byte, about about) *entry
-	// find returns the entry of the request with the id that mcp-go decoded.
-	// What the request is about helps where ids do not tell requests apart.
-	find(id any, about about) *entry
+	// find returns the entry of the request with the id that mcp-go decoded, and whether
+	// it is that for certain. What the request is about helps where ids do not tell
+	// requests apart.
+	find(id any, about about) (e *entry, sure bool)
 }
 
 // about is what a request is about, as far as a door and a Before hook both know.
@@ -203,15 +204,15 @@ func (s *singleEdge) open(rawID []byte, about about) *entry {
 	return e
 }
 
-func (s *singleEdge) find(id any, about about) *entry {
+func (s *singleEdge) find(id any, about about) (e *entry, sure bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.more) == 0 {
-		return &s.first
+		return &s.first, true
 	}
 	key, err := wire.IDKey(id)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	var group []*entry
 	for _, e := range append([]*entry{&s.first}, s.more...) {
@@ -222,23 +223,22 @@ func (s *singleEdge) find(id any, about about) *entry {
 	return unbound(group, about)
 }
 
-// unbound picks the entry of a request from those whose ids mcp-go cannot tell
-// apart: one that the door has seen, that no request has yet, and if possible one
-// that is about the same.
-func unbound(group []*entry, about about) *entry {
-	var found *entry
+// unbound picks the entry of a request from those whose ids mcp-go cannot tell apart: of
+// those that the door has seen and that no request has yet the last one that is about the
+// same, or else the last. It is sure only if there is no other: a peer may have left one
+// behind.
+func unbound(group []*entry, about about) (found *entry, sure bool) {
+	free := 0
 	for _, e := range group {
 		if !e.seen.Load() || e.rec.Load() != nil {
 			continue
 		}
-		if e.about == about {
-			return e
-		}
-		if found == nil {
+		free++
+		if found == nil || e.about == about || found.about != about {
 			found = e
 		}
 	}
-	return found
+	return found, free == 1
 }
 
 // answer returns what becomes of an answer, and the id that replaces mcp-go's in

@@ -42,7 +42,9 @@ func (f finding) weight() int {
 	case decision.Refused:
 		w = 2
 	case decision.Invalid:
-		w = 3
+		if w = 3; f.reason == decision.ReasonCancelled {
+			w = 2 // it says nothing against what was found before
+		}
 	case decision.Fault:
 		w = 4
 	}

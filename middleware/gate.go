@@ -57,12 +57,27 @@ type Gate struct {
 // The error joins all mistakes, those that registration helpers have returned before
 // among them; flowerrors.All lists them.
 func New(s *server.MCPServer, cfg Config) (*Gate, error) {
+	g, err := build(s, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	// Without the lock: the logger is the author's and may declare something.
+	if st := g.now(); len(st.loose()) > 0 {
+		g.announce("the flow gate does not enforce everything", st)
+	} else if !st.over.IsZero() {
+		g.announce("flow overrides are in force", st)
+	}
+	return g, nil
+}
+
+// build makes a gate and installs it.
+func build(s *server.MCPServer, cfg *Config) (*Gate, error) {
 	if s == nil {
 		return nil, fmt.Errorf("flowgate: %w", &flowerrors.ConfigError{
 			Path: "server", Reason: flowerrors.ReasonMissing, Detail: "it is nil", Hint: "pass what server.NewMCPServer returned",
 		})
 	}
-	g := newGate(s, &cfg)
+	g := newGate(s, cfg)
 	r := g.reg
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,14 +93,15 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 		}
 	}
 	errs := append([]error{cfg.check(), err, g.learn()}, r.faults...)
-	errs = append(errs, g.configure(&cfg))
+	errs = append(errs, g.configure(cfg))
 	r.adopt(s)
 	all := r.base
 	all.Targets = r.targets(true)
 	set, err := g.compileCode(all, cfg.Overrides)
 	errs = append(errs, err, r.checkDeclarations(s, set))
+	var loosened []string
 	if set != nil {
-		err = g.checkOverrides(set, cfg.Overrides)
+		loosened, err = g.checkOverrides(set, cfg.Overrides)
 	} else {
 		err = cfg.Overrides.Check() // what they loosen depends on the code
 	}
@@ -97,6 +113,7 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("flowgate: %w", flowerrors.Under("overrides", err))
 	}
+	st.loosened = loosened
 	if err := selfTest(); err != nil {
 		return nil, err
 	}
@@ -107,11 +124,6 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 	}
 	r.gate = g
 	r.live.Store(g)
-	if len(st.loose()) > 0 {
-		g.announce("the flow gate does not enforce everything", st)
-	} else if !st.over.IsZero() {
-		g.announce("flow overrides are in force", st)
-	}
 	return g, nil
 }
 

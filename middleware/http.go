@@ -166,9 +166,6 @@ func (g *Gate) standIn(ctx context.Context, msg []byte) (answer []byte, passed *
 	if v.err == nil && (!gated(v.req.Method) || v.req.IDKind == wire.IDNone) {
 		return nil, nil
 	}
-	if v.err == nil {
-		v.mode = v.now.requestMode(mcp.MCPMethod(v.req.Method), v.req.Name)
-	}
 	if v.object(decision.Fault, decision.ReasonSeams, errHooks) == nil {
 		if v.mode != DangerouslyOff {
 			g.tell(ctx, v.now, *v.entry.finding, v.details(nil))

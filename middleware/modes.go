@@ -92,7 +92,7 @@ func (g *Gate) has(k key) bool {
 // learn notes what the server has when the gate is built, for what mcp-go shows later
 // only at a price or not at all.
 func (g *Gate) learn() error {
-	note := func(kind policydecl.TargetKind, name string) { g.reg.known.Store(key{kind, name}, true) }
+	note := func(kind policydecl.TargetKind, name string) { g.reg.know(key{kind, name}) }
 	for name := range g.server.ListTools() {
 		note(policydecl.Tool, name)
 	}

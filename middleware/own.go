@@ -32,8 +32,13 @@ func (o *own) check(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	if a := r.about(); a.method != o.method || !byURI(o.key.kind) && a.target != o.key.name {
-		return nil // what is found by URI has many names
+	a := r.about()
+	if a.method != o.method {
+		return nil
+	}
+	if !byURI(o.key.kind) && a.target != o.key.name { // what is found by URI has many names
+		r.conclude() // it goes by another name as well; its guard has judged that
+		return nil
 	}
 	p := o.policy
 	if over, has := r.by().policies[o.key]; has && r.by().over.DangerouslyLoosen {

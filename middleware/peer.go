@@ -205,7 +205,7 @@ func (g *Gate) afterInitialize(ctx context.Context, id any, _ *mcp.InitializeReq
 	}
 	declared := originUnknown
 	if r.edge != nil {
-		if e := r.edge.find(id, about{method: mcp.MethodInitialize}); e != nil {
+		if e, _ := r.edge.find(id, about{method: mcp.MethodInitialize}); e != nil {
 			declared = e.declares
 		}
 	}

@@ -28,7 +28,7 @@ func (g *Gate) afterListResources(ctx context.Context, _ any, _ *mcp.ListResourc
 	for i := range result.Resources {
 		r := &result.Resources[i]
 		if _, session := own[r.URI]; !session {
-			g.reg.known.Store(key{policydecl.Resource, r.URI}, true)
+			g.reg.know(key{policydecl.Resource, r.URI})
 			found = g.unknown(ctx, found, policydecl.Resource, r.URI, r.Meta)
 		}
 	}

@@ -128,8 +128,9 @@ func (p propagator) ExtractMeta(ctx context.Context, meta *mcp.Meta) context.Con
 // ctx is that of the hook, in which mcp-go's own span is open.
 func (r *record) bind(ctx context.Context, id any, header http.Header, method mcp.MCPMethod, target string, task bool) {
 	var e *entry
+	sure := false
 	if r.edge != nil && !r.nested {
-		e = r.edge.find(id, about{method, target})
+		e, sure = r.edge.find(id, about{method, target})
 	}
 	r.mu.Lock()
 	if r.method != "" {
@@ -141,16 +142,18 @@ func (r *record) bind(ctx context.Context, id any, header http.Header, method mc
 	r.version = header.Get(mcp.HeaderProtocolVersion)
 	if e != nil && e.rec.CompareAndSwap(nil, r) {
 		r.rawID, r.bound = e.rawID, true
-		r.concluded = e.concluded.Load()
 		r.took += e.took
-		if e.now != nil {
+		if sure {
+			r.concluded = e.concluded.Load()
+		}
+		if sure && e.now != nil {
 			r.now.Store(e.now) // one state from the door on
 		}
 	} else {
 		e = nil
 	}
 	r.mu.Unlock()
-	if e != nil && e.finding != nil {
+	if e != nil && sure && e.finding != nil {
 		r.note(*e.finding) // the door objects, and the mode let it pass
 	}
 }
@@ -289,7 +292,11 @@ func (r *record) note(f finding) verdict {
 
 // fail marks the request as one that the gate cannot judge.
 func (r *record) fail(reason decision.Reason, why error) {
-	r.note(finding{verdict: decision.Fault, mode: r.mode(), reason: reason, detail: why.Error()})
+	mode := r.mode()
+	if reason == decision.ReasonSeams {
+		mode = r.by().floor() // what the request is about is not certain any more
+	}
+	r.note(finding{verdict: decision.Fault, mode: mode, reason: reason, detail: why.Error()})
 }
 
 // reject marks the request as one that names something which cannot be judged.

@@ -88,7 +88,7 @@ func register(s *server.MCPServer, t target, declaration any, meta **mcp.Meta, p
 	if err != nil {
 		return reg.note(err)
 	}
-	reg.known.Store(key{t.kind, t.name}, true)
+	reg.know(key{t.kind, t.name})
 	add()
 	return nil
 }

@@ -28,6 +28,8 @@ type registry struct {
 
 	known sync.Map // key -> true: what the server has or had, with a policy or without
 
+	knownURIs atomic.Uint64 // how many of them are found by URI
+
 	mu     sync.Mutex
 	order  []target // resources, templates and prefixes, as declared
 	faults []error  // of helpers called before there was a gate
@@ -240,11 +242,11 @@ func (r *registry) withdraw(t target) error {
 func (r *registry) recompile() error {
 	var before state
 	if st := r.now.Load(); st != nil {
-		before = state{over: st.over, applied: st.applied, declarations: st.declarations}
+		before = state{over: st.over, loosened: st.loosened, applied: st.applied, declarations: st.declarations}
 	}
 	st, err := r.compile(before.over)
 	if err == nil {
-		st.applied, st.declarations = before.applied, before.declarations+1
+		st.applied, st.declarations, st.loosened = before.applied, before.declarations+1, before.loosened
 		r.now.Store(st)
 	}
 	return err

@@ -101,7 +101,9 @@ func (g *Gate) beforeComplete(ctx context.Context, id any, req *mcp.CompleteRequ
 		r.discreet = g.hidesPrompts // not to show the policy of a hidden prompt (G1)
 	case mcp.ResourceReference:
 		r.bind(ctx, id, req.Header, mcp.MethodCompletionComplete, ref.URI, false)
-		all, err = r.by().governURI(ctx, all, ref.URI, true)
+		if all, err = r.by().governURI(ctx, all, ref.URI, true); err == nil {
+			all, err = g.governPlain(ctx, r.by(), all, ref.URI, true)
+		}
 	default:
 		r.bind(ctx, id, req.Header, mcp.MethodCompletionComplete, "", false)
 		return // mcp-go answers with an error and runs nothing

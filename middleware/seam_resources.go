@@ -29,6 +29,9 @@ func (g *Gate) judgeURI(ctx context.Context, r *record, uri string) {
 	var buf [4]governing
 	r.judgedBy.Store(r.by())
 	all, err := r.by().governURI(ctx, buf[:0], uri, false)
+	if err == nil && r.about().method != mcp.MethodResourcesRead {
+		all, err = g.governPlain(ctx, r.by(), all, uri, false)
+	}
 	r.judgeAll(all, err)
 }
 
@@ -86,15 +89,6 @@ func (r *record) renew() bool {
 // judgePlain judges a read of what no helper has registered: by the policy that its
 // author has written into its _meta by hand, and else by the default.
 func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
-	k := key{policydecl.Resource, uri}
-	def, err := r.by().governDefault(uri, false, k)
-	if err != nil {
-		r.judgeAll(nil, err)
-		return
-	}
-	if policydecl.Restrict(true, r.by().set.Decide(r.Context, &r.label, def.policy)) {
-		return // whatever stands there has been judged with the URI
-	}
 	var meta *mcp.Meta
 	own, static := server.ServerResource{}, false
 	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithResources); ok {
@@ -105,16 +99,27 @@ func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
 	} else if global := g.server.ListResources()[uri]; global != nil {
 		meta, static = global.Resource.Meta, true
 	}
+	var plain plainHandler
+	if static { // else the URI is the peer's word
+		plain.key = key{policydecl.Resource, uri}
+		_, mode := r.by().modes[plain.key]
+		plain.any = !mode
+	}
+	def, err := r.by().governDefault(ctx, uri, false, plain)
+	if err != nil {
+		r.judgeAll(nil, err)
+		return
+	}
 	p, err := declared(meta)
 	if err != nil {
 		r.fail(decision.ReasonPolicy, err)
 		return
 	}
 	if static {
-		def.target = k // else the URI is the peer's word
+		def.target = plain.key
 	}
 	if !p.IsZero() {
-		def.policy, def.mode = p, r.by().mode(k)
+		def.policy, def.mode = p, min(def.mode, r.by().mode(plain.key))
 	}
 	r.judge(def)
 }
@@ -124,6 +129,25 @@ func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
 func (r *record) ungoverned(uri string) bool {
 	_, bare, err := r.by().governed.find(nil, uri, false)
 	return bare || err != nil
+}
+
+// sessionServes reports whether the session has a resource of its own at the URI, or a
+// template that takes it.
+func sessionServes(ctx context.Context, uri string) bool {
+	session := server.ClientSessionFromContext(ctx)
+	if s, ok := session.(server.SessionWithResources); ok {
+		if _, has := s.GetSessionResources()[uri]; has {
+			return true
+		}
+	}
+	if s, ok := session.(server.SessionWithResourceTemplates); ok {
+		for _, t := range s.GetSessionResourceTemplates() {
+			if t.Template.URITemplate != nil && t.Template.URITemplate.Regexp().MatchString(uri) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hasOwnResources reports whether the session has resources or templates of its own.

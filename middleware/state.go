@@ -18,6 +18,8 @@ type state struct {
 	over   overrides.Overrides // in force
 	digest string              // of over, and of what the code says about the same
 
+	loosened []string // tokens of over beyond what the code accepts
+
 	applied      uint64 // how many times overrides were applied before
 	declarations uint64 // how many times declarations were compiled before
 
@@ -34,7 +36,8 @@ type state struct {
 
 	declared group // resources with a policy by the code, or by overrides that loosen
 	extra    group // resources that have to meet a policy of the overrides besides
-	alone    group // resources with a mode and nothing else
+	parts    group // prefixes with a mode, and what has a mode and nothing else
+	spaces   group // prefixes with a mode or a policy of the overrides
 	governed group // what Govern has set alone, and overrides that loosen
 
 	named func() names // for the record only
@@ -185,61 +188,71 @@ func (st *state) governURI(ctx context.Context, dst []governing, uri string, tem
 	if err := st.tighten(dst, uri, template); err != nil || !bare {
 		return dst, err
 	}
-	def, err := st.governDefault(uri, template, key{})
+	def, err := st.governDefault(ctx, uri, template, plainHandler{})
 	return append(dst, def), err
 }
 
-// tighten gives policies the strictest mode of what the URI matches besides and that has
-// only a mode: it says so of a part of a wider target's space.
+// tighten gives policies the strictest mode of the prefixes that the URI is under, and of
+// what it matches that has only a mode: these say so of a part of a wider target's space.
 func (st *state) tighten(all []governing, uri string, template bool) error {
 	var buf [8]int
-	alone, _, err := st.alone.find(buf[:0], uri, template)
+	parts, _, err := st.parts.find(buf[:0], uri, template)
 	if err != nil {
 		return unreadable(err)
 	}
-	for _, i := range alone {
+	for _, i := range parts {
 		for j := range all {
-			all[j].mode = min(all[j].mode, st.mode(st.alone.keys[i]))
+			all[j].mode = min(all[j].mode, st.mode(st.parts.keys[i]))
 		}
 	}
 	return nil
 }
 
+// plainHandler is what is known of a handler that is about to run and that no helper has registered.
+type plainHandler struct {
+	key key  // of a resource; zero for a template
+	any bool // it is one of which the gate knows nothing else
+}
+
 // governDefault returns the default as it counts for a URI: that of the overrides gives
-// way where they name a policy for every reading of it (P5), and of the targets without a
-// policy of the code that match the strictest mode counts. own is one that matches too.
-// The mode of a prefix is about its whole space; that of a resource or template is about
-// itself, and not about others that the URI is of as well.
-func (st *state) governDefault(uri string, template bool, own key) (governing, error) {
+// way where they name a policy for every reading of it (P5), and the strictest mode counts of
+// all that the URI matches and that has a mode or a policy of the overrides. The mode of a
+// prefix is about its whole space, and takes the place of the server's there. That of a
+// resource or template is about itself: where the URI, in any reading, is also that of
+// another without a mode, the mode of the server counts as well.
+func (st *state) governDefault(ctx context.Context, uri string, template bool, own plainHandler) (governing, error) {
 	var buf [8]int
 	extra, bareExtra, err := st.extra.find(buf[:0], uri, template)
 	if err != nil {
 		return governing{}, unreadable(err)
 	}
 	def := governing{mode: DangerouslyOff}
-	whole := false // somebody speaks of the whole space, or of the one thing that runs
 	for _, i := range extra {
-		k := st.extra.keys[i]
-		def.mode = min(def.mode, st.mode(k)) // as the modes are ordered
-		whole = whole || k.kind == policydecl.Prefix
+		def.mode = min(def.mode, st.mode(st.extra.keys[i])) // as the modes are ordered
 	}
 	covered := len(extra) > 0 && !bareExtra
 	if covered {
 		def.policy = st.before
 	}
-	if m, ok := st.modes[own]; ok {
-		def.mode, covered, whole = min(def.mode, m), true, true
+	_, ownMode := st.modes[own.key]
+	if ownMode {
+		def.mode = min(def.mode, st.mode(own.key))
 	}
-	alone, bare, err := st.alone.find(buf[:0], uri, template)
+	parts, bare, err := st.parts.find(buf[:0], uri, template)
 	if err != nil {
 		return governing{}, unreadable(err)
 	}
-	for _, i := range alone {
-		k := st.alone.keys[i]
+	for _, i := range parts {
+		k := st.parts.keys[i]
 		def.target, def.mode = k, min(def.mode, st.mode(k))
-		whole = whole || k.kind == policydecl.Prefix
 	}
-	if bare && !covered || !whole && def.mode > st.server && st.matchesMore(uri, template) {
+	_, uncovered, err := st.spaces.find(buf[:0], uri, template)
+	switch {
+	case err != nil:
+		return governing{}, unreadable(err)
+	case !uncovered: // every reading is in the space of a prefix that somebody speaks of
+	case ownMode: // it is this very resource that runs
+	case bare && !covered, own.any, def.mode > st.server && (sessionServes(ctx, uri) || st.matchesMore(uri, template)):
 		def.mode = min(def.mode, st.server)
 	}
 	return def, nil
@@ -250,12 +263,29 @@ func (st *state) governDefault(uri string, template bool, own key) (governing, e
 func (st *state) matchesMore(uri string, template bool) bool {
 	names := st.named()
 	found, _, err := names.find(nil, uri, template)
-	return err != nil || slices.ContainsFunc(found, func(i int) bool {
-		k := names.keys[i]
-		_, mode := st.modes[k]
-		_, over := st.policies[k]
-		return !mode && !over && !slices.Contains(st.declared.keys, k)
-	})
+	return err != nil || slices.ContainsFunc(found, func(i int) bool { return st.unsaid(names.keys[i]) })
+}
+
+// unsaid reports whether nobody has said anything of a target.
+func (st *state) unsaid(k key) bool {
+	_, mode := st.modes[k]
+	_, over := st.policies[k]
+	return !mode && !over && !slices.Contains(st.declared.keys, k)
+}
+
+// governPlain appends the default for a resource that the server has at that very URI without
+// a policy, whatever wider targets accept: it has to accept a subscription or a completion as
+// it has to accept a read, where [Gate.judgePlain] sees the handler.
+func (g *Gate) governPlain(ctx context.Context, st *state, all []governing, uri string, template bool) ([]governing, error) {
+	k := key{policydecl.Resource, uri}
+	if _, known := g.reg.known.Load(k); !known || slices.Contains(st.declared.keys, k) || !g.reg.lookup(target{k.kind, k.name, helper}).IsZero() {
+		return all, nil
+	}
+	if _, bare, err := st.governed.find(nil, uri, template); err != nil || !bare {
+		return all, nil // as for a read
+	}
+	def, err := st.governDefault(ctx, uri, template, plainHandler{key: k})
+	return append(all, def), err
 }
 
 // onceWindow bounds how many policies appendOnce compares with, so that a URI which very

@@ -49,7 +49,7 @@ func (r *registry) compile(o overrides.Overrides) (*state, error) {
 	}
 	st.set = st.declared.set
 	st.digest = policydecl.DigestOf(r.codeDigest + " " + o.Digest())
-	st.named = sync.OnceValue(func() names { return r.namesOfResources(cfg) })
+	st.named = r.namesAsNeeded(cfg)
 	return st, nil
 }
 
@@ -57,7 +57,7 @@ func (r *registry) compile(o overrides.Overrides) (*state, error) {
 func (st *state) compileResources(r *registry, cfg policydecl.Config) error {
 	code := r.targets(false)
 	loosen := st.over.DangerouslyLoosen
-	var extra, governed, alone []policydecl.Declaration
+	var extra, governed, parts, spaces []policydecl.Declaration
 	known := make(map[key]int)
 	for i, d := range code {
 		known[key{d.Kind, d.Name}] = i
@@ -83,14 +83,22 @@ func (st *state) compileResources(r *registry, cfg policydecl.Config) error {
 	for _, k := range slices.SortedFunc(maps.Keys(st.modes), compareKeys) {
 		_, declared := known[k]
 		_, over := st.policies[k]
-		if byURI(k.kind) && !declared && !over {
-			alone = append(alone, policydecl.Declaration{Kind: k.kind, Name: k.name})
+		if k.kind == policydecl.Prefix || byURI(k.kind) && !declared && !over {
+			parts = append(parts, policydecl.Declaration{Kind: k.kind, Name: k.name})
+		}
+		if k.kind == policydecl.Prefix {
+			spaces = append(spaces, policydecl.Declaration{Kind: k.kind, Name: k.name})
+		}
+	}
+	for _, t := range st.over.Targets {
+		if _, mode := st.modes[key{t.Kind, t.Name}]; t.Kind == policydecl.Prefix && !t.Policy.IsZero() && !mode {
+			spaces = append(spaces, policydecl.Declaration{Kind: t.Kind, Name: t.Name})
 		}
 	}
 	for _, part := range []struct {
 		dst     *group
 		targets []policydecl.Declaration
-	}{{&st.declared, code}, {&st.extra, extra}, {&st.alone, alone}, {&st.governed, dedupe(governed)}} {
+	}{{&st.declared, code}, {&st.extra, extra}, {&st.parts, parts}, {&st.spaces, spaces}, {&st.governed, dedupe(governed)}} {
 		var err error
 		if *part.dst, err = newGroup(cfg, part.targets); err != nil {
 			return err
@@ -143,6 +151,29 @@ func (r *registry) modesUnder(o overrides.Overrides) map[key]Mode {
 type names struct {
 	group                   // resources and templates that the server has
 	schemes map[string]bool // of all URIs that it has
+}
+
+// namesAsNeeded returns a function that compiles the names when they are asked for and when
+// there are more than the last time.
+func (r *registry) namesAsNeeded(cfg policydecl.Config) func() names {
+	var mu sync.Mutex
+	var last names
+	var of uint64
+	return func() names {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := r.knownURIs.Load() + 1; now != of {
+			last, of = r.namesOfResources(cfg), now
+		}
+		return last
+	}
+}
+
+// know notes that the server has something of that name.
+func (r *registry) know(k key) {
+	if _, known := r.known.LoadOrStore(k, true); !known && byURI(k.kind) {
+		r.knownURIs.Add(1)
+	}
 }
 
 // namesOfResources compiles the resources and templates that are known by name. One that

@@ -116,10 +116,10 @@ func (e *streamEdge) open(rawID []byte, about about) *entry {
 	return n
 }
 
-func (e *streamEdge) find(id any, about about) *entry {
+func (e *streamEdge) find(id any, about about) (n *entry, sure bool) {
 	key, err := wire.IDKey(id)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,7 +183,7 @@ func (e *streamEdge) settleAnswer(resp wire.Response) (o outcome, rawID []byte, 
 				continue
 			}
 			f := n.outcome(resp.Kind, mode).fate
-			if first || f > worst {
+			if first || f > worst || f == worst && n.likelier(chosen, resp.Kind) {
 				chosen, worst, first = n, f, false
 			}
 			if f == pass && !n.extra {
@@ -210,6 +210,16 @@ func (e *streamEdge) settleAnswer(resp wire.Response) (o outcome, rawID []byte, 
 	answered := group[i] // a group holds one that was read
 	e.drop(key, answered, false)
 	return o, answered.rawID, nil
+}
+
+// likelier reports whether an answer is sooner that of n than that of other: a stream that
+// goes on has none yet, an error may come before there is a record, and a result cannot.
+func (n *entry) likelier(other *entry, kind wire.Kind) bool {
+	if n.endless != other.endless {
+		return other.endless
+	}
+	bound, otherBound := n.rec.Load() != nil, other.rec.Load() != nil
+	return bound != otherBound && bound == (kind == wire.Result)
 }
 
 // drop forgets an entry that was read from the stream, and with the last one all

@@ -45,8 +45,8 @@ func TestModesAndRecords(t *testing.T) {
 		runs    bool
 	}{
 		"enforce": {"", decision.Refused, false},
-		"report":  {"mode report", decision.Refused, true},
-		"off":     {"mode off", decision.Unjudged, true},
+		"report":  {"mode=report", decision.Refused, true},
+		"off":     {"mode=off", decision.Unjudged, true},
 	} {
 		path := filepath.Join(t.TempDir(), "records.jsonl")
 		s := st.Start(t, run, nil, "-mode", mode, "-records", path)
