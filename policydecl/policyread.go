@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
@@ -126,9 +127,25 @@ func readPolicy(v any) (*rules, faultList) {
 		}
 	}
 	// Also a nil slice, which Go publishes as null (P4).
-	faults.add(wrongType(memberAcceptFrom, list, "acceptFrom is an array of strings"))
+	fault := wrongType(memberAcceptFrom, list, "acceptFrom is an array of strings")
+	fault.Hint = listHint(list)
+	faults.add(fault)
 	return nil, faults
 }
+
+// listHint says how to write a list where v is. It keeps the author's own token and adds
+// none: whoever copies it must not accept more than was meant.
+func listHint(v any) string {
+	if s, ok := v.(string); ok && len(s) <= maxHintToken && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		if _, fault := parseToken(s); fault == nil {
+			return "write [" + strconv.Quote(s) + "]"
+		}
+	}
+	return `write a list of tokens, such as ["user"]`
+}
+
+// maxHintToken is how long a token may be that a hint repeats.
+const maxHintToken = 200
 
 // wrongType returns the mistake of a value of the wrong JSON type.
 func wrongType(path string, v any, detail string) *flowerrors.ConfigError {

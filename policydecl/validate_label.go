@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	labelHint     = `write {"contributors":[{"assurance":"user"}],"complete":true}`
+	labelHint     = `list whoever contributed, as in {"contributors":[{"assurance":"user"}],"complete":true} for a request from the user alone`
+	whoHint       = `list whoever contributed; of a request from the user alone that is {"assurance":"user"}`
 	assuranceHint = `use "user", "host", "verified", "tofu" or "unverified"; letter case matters`
 )
 
@@ -51,11 +52,11 @@ func (r *report) label(v any, lim Limits) {
 	at := (*place)(nil).member(memberContributors)
 	switch {
 	case !listed:
-		r.add(at, "L2", flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "the label lists no contributors", Hint: labelHint})
+		r.add(at, "L2", flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "the label lists no contributors", Hint: whoHint})
 	case !ok:
-		r.wrong(at, "L2", list, "contributors is an array", labelHint)
+		r.wrong(at, "L2", list, "contributors is an array", whoHint)
 	case len(entries) == 0:
-		r.add(at, "L2", flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "the list of contributors is empty", Hint: `list whoever contributed; of a request from the user alone that is {"assurance":"user"}`})
+		r.add(at, "L2", flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "the list of contributors is empty", Hint: whoHint})
 	case len(entries) > lim.Contributors:
 		r.limit(at, "L7", strconv.Itoa(len(entries)), lim.Contributors, "too many contributors", "list equal contributors once")
 	}

@@ -64,7 +64,10 @@ func (a *app) conformance(ctx context.Context, args []string) (int, error) {
 	if err := a.parse(fs, args); err != nil {
 		return statusMisuse, err
 	}
-	mistake := f.check(fs.Args())
+	mistake := f.stray(fs.Args(), "the arguments of a tool go into -run TOOL=ARGS")
+	if mistake == "" {
+		mistake = f.check(fs.Args())
+	}
 	if mistake == "" && !f.given() {
 		mistake = "no server; name one with -url or -stdio"
 	}
@@ -88,7 +91,7 @@ func (a *app) conformance(ctx context.Context, args []string) (int, error) {
 	case r.Count(conformance.Failed) > 0:
 		return statusFindings, err
 	case err == nil && !r.Tested():
-		return statusMisuse, fmt.Errorf("nothing was tested: the server lists nothing with a policy that is sure to refuse somebody")
+		return statusMisuse, fmt.Errorf("nothing was tested: %s", r.Untested())
 	}
 	return statusOK, err
 }
@@ -104,6 +107,9 @@ func (a *app) showConformance(f *conformanceFlags, r *conformance.Report) {
 		}
 		eras = append(eras, e.Name)
 		fmt.Fprintf(a.stdout, "era     %s: protocol %s\n", e.Name, e.Version)
+	}
+	for _, n := range r.Notices {
+		fmt.Fprintf(a.stdout, "note    %s\n", n)
 	}
 	fmt.Fprintln(a.stdout)
 	rows := [][]string{append(append([]string{"RULE"}, eras...), "WHAT")}
@@ -147,9 +153,6 @@ func (a *app) showDetails(r *conformance.Report) {
 			}
 			fmt.Fprintf(a.stdout, "%s %s: %s\n", status, where, c.Reason)
 		}
-	}
-	for _, n := range r.Notices {
-		fmt.Fprintln(a.stdout, n)
 	}
 	colour := green
 	if r.Count(conformance.Failed) > 0 {

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/flowgate-mcp/flowgate/conformance"
 	"github.com/flowgate-mcp/flowgate/middleware"
@@ -48,6 +52,8 @@ func TestConformanceWithoutLabels(t *testing.T) {
 	}
 }
 
+const reports = "the server says that it only reports (capabilities.flow.policy is false), so nothing it lists has to be refused"
+
 // Where there is nothing to try, nothing has passed.
 func TestConformanceOfNothing(t *testing.T) {
 	open := httptest.NewServer(gated(t, middleware.Config{}, policydecl.AcceptFrom("user", "host", "verified", "tofu", "unverified")))
@@ -55,7 +61,16 @@ func TestConformanceOfNothing(t *testing.T) {
 	flowgate(t, "conformance", "-url", open.URL).wants(t, 2, "nothing was tested", "0 failed")
 	quiet := httptest.NewServer(gated(t, middleware.Config{Mode: middleware.DangerouslyReport}, policydecl.AcceptFrom("user")))
 	defer quiet.Close()
-	flowgate(t, "conformance", "-url", quiet.URL).wants(t, 2, "nothing was tested", `does not enforce its policy ("policy": false)`)
+	flowgate(t, "conformance", "-url", quiet.URL).wants(t, 2, "\nnote    "+reports+"\n", "flowgate conformance: nothing was tested: "+reports+"\n", "not-applicable P4 2025-11-25: "+reports)
+	bare := server.NewMCPServer("bare", "1", server.WithToolCapabilities(true))
+	bare.AddTool(mcp.NewTool("t"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("ran"), nil
+	})
+	plain := httptest.NewServer(server.NewStreamableHTTPServer(bare))
+	defer plain.Close()
+	const gate = "the server announces no flow policy; is it served through its gate?"
+	flowgate(t, "conformance", "-url", plain.URL).wants(t, 2, "\nnote    "+gate+"\n", "flowgate conformance: nothing was tested: "+gate+"\n", "not-applicable 5/subscribe 2025-11-25: the server does not announce subscriptions")
+	flowgate(t, "conformance", "-json", "-url", plain.URL).wants(t, 2, `"`+gate+`"`, `"reason": "`+gate+`"`)
 	r := flowgate(t, "conformance", "-json", "-url", "http://127.0.0.1:1/mcp")
 	if r.wants(t, 2, "cannot reach the server"); !strings.Contains(r.out, `"command": "conformance"`) {
 		t.Error(r.out)

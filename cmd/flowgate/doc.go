@@ -30,7 +30,7 @@
 //
 // go run turns every failure into status 1. For scripts:
 //
-//	go install github.com/flowgate-mcp/flowgate/cmd/flowgate
+//	go install github.com/flowgate-mcp/flowgate/cmd/flowgate@latest
 //
 // flowgate help COMMAND is flowgate COMMAND -h, and flowgate version says which version
 // this is.

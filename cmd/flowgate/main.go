@@ -81,7 +81,7 @@ flowgate version which version this is.
 Exit status: 0 all is well, 1 there is something to mend, 2 the question could
 not be answered (wrong flags, unreadable file, server out of reach or silent).
 go run turns every failure into status 1; for scripts:
-  go install github.com/flowgate-mcp/flowgate/cmd/flowgate
+  go install github.com/flowgate-mcp/flowgate/cmd/flowgate@latest
 `
 
 // errMisuse marks a mistake on the command line that has been explained already.

@@ -32,7 +32,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
-	for _, text := range []string{"go run turns every failure into status 1", "go install github.com/flowgate-mcp/flowgate/cmd/flowgate\n"} {
+	for _, text := range []string{"go run turns every failure into status 1", "go install github.com/flowgate-mcp/flowgate/cmd/flowgate@latest\n"} {
 		if !strings.Contains(usage, text) {
 			t.Errorf("no %q in the usage", text)
 		}
@@ -88,6 +88,8 @@ func TestMisuse(t *testing.T) {
 		{"explain -policy user -label @/nonexistent/l", "cannot read /nonexistent/l"},
 		{"probe -tool t", "no server; name one with -url or -stdio"},
 		{"probe -url http://x", "-tool is missing"},
+		{`probe -tool t -run {"a":1} -url http://x`, `unexpected argument "{\"a\":1}"; flags come before it; arguments of the tool go into -args`},
+		{"conformance -run t={} x -url http://x", `unexpected argument "x"; flags come before it; the arguments of a tool go into -run TOOL=ARGS`},
 		{"probe -url http://x -tool t -args []", "must be a JSON object"},
 		{"probe -url http://x -tool t -args {", "must be a JSON object"},
 		{"probe -url http://x -tool t y", `unexpected argument "y"`},

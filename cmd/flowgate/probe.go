@@ -51,6 +51,7 @@ type probeFlags struct {
 	target
 	tool   string
 	args   json.RawMessage
+	chosen bool // args are the user's
 	self   string
 	run    bool
 	asJSON bool
@@ -64,7 +65,7 @@ func (p *probeFlags) register(fs *flag.FlagSet) {
 		if _, err := rawjson.ReadObject([]byte(s)); err != nil || !json.Valid([]byte(s)) {
 			return errors.New("must be a JSON object")
 		}
-		p.args = json.RawMessage(s)
+		p.args, p.chosen = json.RawMessage(s), true
 		return nil
 	})
 	fs.StringVar(&p.self, "self", "", "the server's own `URI`, to try what the token self accepts")
@@ -79,7 +80,10 @@ func (a *app) probe(ctx context.Context, args []string) (int, error) {
 	if err := a.parse(fs, args); err != nil {
 		return statusMisuse, err
 	}
-	mistake := p.check(fs.Args())
+	mistake := p.stray(fs.Args(), "arguments of the tool go into -args")
+	if mistake == "" {
+		mistake = p.check(fs.Args())
+	}
 	switch {
 	case mistake != "":
 	case !p.given():
@@ -118,6 +122,9 @@ func (a *app) probeServer(ctx context.Context, p *probeFlags) (int, error) {
 		return a.stripped(p, describeServer(conn, r.Server), w.stripped)
 	case entry == nil:
 		return statusMisuse, noSuchTool(p.tool, r)
+	}
+	if need := required(entry.Raw); p.run && !p.chosen && len(need) > 0 {
+		return statusMisuse, needs(p.tool, need)
 	}
 	plan, err := newPlan(entry, &r.Server, p.self, a.nonce())
 	if err != nil {
@@ -165,6 +172,28 @@ func (a *app) stripped(p *probeFlags, server *serverJSON, err error) (int, error
 	o := &probed{flags: p, server: server, plan: &plan{}, conclusion: &conclusion{}}
 	o.conclusion.denied(denied)
 	return a.concluded(o)
+}
+
+// required returns the arguments that the declaration of a tool requires.
+func required(raw []byte) []string {
+	var tool struct {
+		InputSchema struct {
+			Required []string `json:"required"`
+		} `json:"inputSchema"`
+	}
+	_ = json.Unmarshal(raw, &tool) // what cannot be read requires nothing
+	return tool.InputSchema.Required
+}
+
+func needs(tool string, required []string) error {
+	names := make([]string, 0, maxShown)
+	for _, name := range required[:min(len(required), maxShown)] {
+		names = append(names, quoted(name, 80))
+	}
+	if len(required) > maxShown {
+		names = append(names, "...")
+	}
+	return fmt.Errorf("-run: %s requires the arguments %s; give them with -args", quoted(tool, 80), strings.Join(names, ", "))
 }
 
 func randomNonce() string {

@@ -23,6 +23,7 @@ func TestProbeExamples(t *testing.T) {
 	flowgate(t, append(run, "-url", url)...).golden(t, "probe-run", url, "URL")
 	flowgate(t, append(run, example("records-server")...)...).golden(t, "probe-run-stdio")
 	flowgate(t, append(run, "-json", "-url", url)...).golden(t, "probe-run-json", url, "URL")
+	flowgate(t, "probe", "-tool", "export_records", "-run", "-url", url).wants(t, 2, `-run: "export_records" requires the arguments "table"; give them with -args`)
 	// A tool that only runs as a task is refused before there is one.
 	flowgate(t, "probe", "-url", url, "-tool", "archive_records").wants(t, 0, "enforced: ")
 	flowgate(t, "probe", "-url", url, "-tool", "nonsense").wants(t, 2, `the server lists no tool "nonsense"; it lists archive_records`)

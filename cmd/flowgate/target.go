@@ -106,6 +106,15 @@ func (t *target) check(rest []string) string {
 	return ""
 }
 
+// stray reports an argument after which no flags are read, as text, or "". about says where
+// it may belong.
+func (t *target) stray(rest []string, about string) string {
+	if t.stdio || len(rest) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("unexpected argument %s; flags come before it; %s", given(rest[0]), about)
+}
+
 // String names the server for people, cut. What may be a secret in a URL is left out.
 func (t *target) String() string {
 	if t.stdio {

@@ -87,26 +87,55 @@ func warningsOf(o *overrides.Overrides) []string {
 func notesOn(o *overrides.Overrides) []string {
 	var notes []string
 	if o.URI != "" {
-		notes = append(notes, "uri takes the place of the URI in the server's code, so that self in its policies means another principal if they differ; no server refuses that")
+		notes = append(notes, "uri says where the server is, and so whom self means; it takes the place of the URI in the server's code without any switch")
 	}
-	could := loosening(o)
-	if len(could) == 0 {
-		return notes
+	if could := loosening(o); len(could) > 0 {
+		then := "it refuses the file if one of them does"
+		if o.DangerouslyLoosen {
+			then = "with dangerouslyLoosen it takes them all"
+		}
+		notes = append(notes, "these could loosen what the server's code says, which the server judges when it starts or is given the file; "+then+": "+listed(could))
 	}
-	const most = 20
-	list := strings.Join(could[:min(len(could), most)], ", ")
-	if n := len(could) - most; n > 0 {
-		list += fmt.Sprintf(" and %d more", n)
+	if accept := accepting(o); len(accept) > 0 {
+		what := "whether these accept more than the server's code does, the server says when it starts: "
+		if o.DangerouslyLoosen {
+			what = "these may accept more than the server's code does, and with dangerouslyLoosen the server takes them: "
+		}
+		notes = append(notes, what+listed(accept))
 	}
-	then := "it refuses the file if one of them does"
-	if o.DangerouslyLoosen {
-		then = "with dangerouslyLoosen it takes them all"
-	}
-	return append(notes, "these could loosen what the server's code says, which the server judges when it starts or is given the file; "+then+": "+list)
+	return notes
 }
 
-// loosening names what could let through something that a server refuses: modes and
-// switches. A policy is not named, because most tighten.
+// listed writes names, not too many of them.
+func listed(names []string) string {
+	const most = 20
+	list := strings.Join(names[:min(len(names), most)], ", ")
+	if n := len(names) - most; n > 0 {
+		list += fmt.Sprintf(" and %d more", n)
+	}
+	return list
+}
+
+// entryOf names what the overrides say about one target.
+func entryOf(t *overrides.Target) string { return t.Kind.String() + "[" + quoted(t.Name, 60) + "]" }
+
+// accepting names the policies that could accept somebody whom the server's code does not.
+// One that accepts nobody cannot.
+func accepting(o *overrides.Overrides) []string {
+	var names []string
+	if len(o.Default.Tokens()) > 0 {
+		names = append(names, "default")
+	}
+	for i := range o.Targets {
+		if t := &o.Targets[i]; len(t.Policy.Tokens()) > 0 {
+			names = append(names, entryOf(t))
+		}
+	}
+	return names
+}
+
+// loosening names the modes and switches that could let through something that a server
+// refuses. Policies have a note of their own, because most tighten.
 func loosening(o *overrides.Overrides) []string {
 	var could []string
 	consider := func(path string, m policydecl.Mode) {
@@ -115,8 +144,9 @@ func loosening(o *overrides.Overrides) []string {
 		}
 	}
 	consider("mode", o.Mode)
-	for _, t := range o.Targets {
-		consider(t.Kind.String()+"["+quoted(t.Name, 60)+"].mode", t.Mode)
+	for i := range o.Targets {
+		t := &o.Targets[i]
+		consider(entryOf(t)+".mode", t.Mode)
 	}
 	if o.DangerouslyReportUndeclared {
 		could = append(could, "dangerouslyReportUndeclared")

@@ -66,26 +66,32 @@ func TestOverridesByName(t *testing.T) {
 // What only the server can judge is named, and what the switches give away is told loudly.
 func TestOverridesNotes(t *testing.T) {
 	const judge = "these could loosen what the server's code says, which the server judges when it starts or is given the file; "
+	const says = "whether these accept more than the server's code does, the server says when it starts: "
 	var many strings.Builder
 	for i := range 25 {
 		fmt.Fprintf(&many, ` "t%02d": {acceptFrom: [user], mode: report},`, i)
 	}
 	for text, want := range map[string][]string{
 		"flowgate: 1": nil,
-		"flowgate: 1\nmode: enforce\ndefault: {acceptFrom: [self]}\ntools: {a: {mode: enforce}, b: {acceptFrom: [user]}}": nil,
+		"flowgate: 1\nmode: enforce\ndefault: {acceptFrom: [self]}\ntools: {a: {mode: enforce}, b: {acceptFrom: [user]}, c: {acceptFrom: []}}": {says + `default, tools["b"]`},
 		"flowgate: 1\nuri: https://a.example/\nmode: off\ndefault: {acceptFrom: [self]}\ntools: {\"\\e\": {mode: report, acceptFrom: [user]}}": {
-			"uri takes the place of the URI in the server's code, so that self in its policies means another principal if they differ; no server refuses that",
+			"uri says where the server is, and so whom self means; it takes the place of the URI in the server's code without any switch",
 			judge + `it refuses the file if one of them does: mode (off), tools["\x1b"].mode (report)`,
+			says + `default, tools["\x1b"]`,
 		},
 		"flowgate: 1\ndangerouslyReportUndeclared: true": {
 			"WARNING: dangerouslyReportUndeclared is on: requests of hosts that say they never label are let through and only recorded",
 			judge + "it refuses the file if one of them does: dangerouslyReportUndeclared",
 		},
+		"flowgate: 1\ndangerouslyLoosen: true\ndefault: {acceptFrom: [tofu]}\nprompts: {a: {acceptFrom: [user]}}": {
+			"takes the place of what the server's code says, also where the code refuses what this lets through",
+			`these may accept more than the server's code does, and with dangerouslyLoosen the server takes them: default, prompts["a"]`,
+		},
 		"flowgate: 1\ndangerouslyLoosen: true\nmode: off": {
 			"WARNING: dangerouslyLoosen is on: what this file says takes the place of what the server's code says, also where the code refuses what this lets through",
 			judge + "with dangerouslyLoosen it takes them all: mode (off)",
 		},
-		"flowgate: 1\ntools: {" + many.String() + "}": {`tools["t19"].mode (report) and 5 more`},
+		"flowgate: 1\ntools: {" + many.String() + "}": {`tools["t19"].mode (report) and 5 more`, `tools["t19"] and 5 more`},
 	} {
 		r := flowgateWith(t.Context(), t, text, "validate", "-json", "-")
 		var out validateJSON
