@@ -166,8 +166,12 @@ func expectedContributor(c decision.Contributor) decision.Contributor {
 		c.Principal = strings.NewReplacer(" ", `\x20`, `"`, `\x22`, "(", `\x28`).Replace(decision.Text(p))
 	}
 	if u := c.Unusable; u != "" && (shown(u) != u || u[0] != '"' && u[0] != '(') {
-		quoted := decision.Text(strings.ReplaceAll(u, `"`, "\x01"))
-		c.Unusable = `"` + strings.ReplaceAll(quoted, `\x01`, `\"`) + `"`
+		stand := byte(0x0e) // for a quotation mark: a byte that is not there
+		for strings.IndexByte(u, stand) >= 0 && stand < 0x1f {
+			stand++
+		}
+		quoted := decision.Text(strings.ReplaceAll(u, `"`, string(rune(stand))))
+		c.Unusable = `"` + strings.ReplaceAll(quoted, fmt.Sprintf(`\x%02x`, stand), `\"`) + `"`
 	}
 	return c
 }
