@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,21 +135,35 @@ func (c *checker) l8() {
 		if c.askable(sub) == nil || c.lost != nil {
 			return
 		}
-		ran := sub.ran
+		ran, judged := sub.ran, c.judged
 		r := c.post(sub, &k.message)
 		if k.harmless {
-			sub.ran = ran
+			sub.ran, c.judged = ran, judged
 		}
 		if c.lost != nil {
 			return
 		}
-		c.Requests++
 		_, flow, _ := flowerrors.ReadViolation(r.raw)
 		switch {
-		case r.silent, r.Ran(), r.Late, r.Began != "":
+		case r.silent, r.Ran(), r.Late, r.Began != "", r.misdirected():
 			c.fail(k.about, r.sent, r.got())
 		case r.Outcome == judge.Refused, flow:
 			c.fail(k.about, r.sent, "a refusal by the policy, and not as an invalid request: "+r.got())
+		case !r.invalid():
+			c.leave("%s: the server answered with something else than an invalid request, which proves nothing: %s", k.about, r.got())
+			continue
 		}
+		c.Requests++
 	}
+}
+
+// invalid reports whether a request was refused as invalid.
+func (r *reply) invalid() bool {
+	switch r.Outcome {
+	case judge.HTTPError:
+		return r.Status == http.StatusBadRequest
+	case judge.RPCError:
+		return r.Status == http.StatusBadRequest || r.Code == -32600 || r.Code == -32602 || r.Code == -32700
+	}
+	return false
 }

@@ -52,6 +52,7 @@ var brokenServers = map[string]string{
 	"publishes one form":                    "D1",
 	"announces one form":                    "D2",
 	"enforces another policy":               "D4",
+	"dies of a bad label":                   "L3",
 	"hides who":                             "",
 }
 

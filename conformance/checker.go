@@ -39,7 +39,7 @@ func (c *checker) subject() *subject {
 // gated reports whether there is a main subject.
 func (c *checker) gated() bool {
 	if c.main() == nil {
-		c.skip("the server lists nothing with a policy that is sure to refuse somebody")
+		c.skip("%s", c.none("nothing"))
 		return false
 	}
 	return true
@@ -89,7 +89,7 @@ func (c *checker) wasRefused(about string, r *reply) bool {
 	case r.refused():
 		c.Requests++
 		return true
-	case r.silent, r.GotThrough(), r.Late:
+	case r.silent, r.GotThrough(), r.Late, r.misdirected():
 		c.Requests++
 		c.fail(about, r.sent, r.got())
 	default:

@@ -70,6 +70,9 @@ func (f *fake) listing(c *call) string {
 			extension = flow
 		}
 		caps := `"tools":{},"resources":{"subscribe":true},"prompts":{},"completions":{},"flow":` + flow
+		if f.is("announces nothing") || f.is("declares and announces nothing") {
+			caps, extension = `"tools":{},"resources":{},"prompts":{}`, ""
+		}
 		if extension != "" {
 			caps += `,"extensions":{"` + policydecl.ExtensionKey + `":` + extension + `}`
 		}
@@ -108,7 +111,7 @@ func (f *fake) odd() string {
 func (f *fake) declare(target, members string) string {
 	policy := cmp.Or(fakePolicies[target], "")
 	switch {
-	case policy == "":
+	case policy == "", f.is("declares and announces nothing"):
 		return "{" + members + "}"
 	case f.is("publishes one form"):
 		return "{" + members + `,"flowPolicy":` + policy + "}"

@@ -23,7 +23,8 @@ type fake struct {
 	write  bool // the first tool does not say that it only reads
 
 	mu   sync.Mutex
-	runs map[string]int // how often each thing was reached
+	runs map[string]int  // how often each thing was reached
+	dead map[string]bool // the eras in which nothing is answered any more
 }
 
 func (f *fake) is(broken string) bool { return f.broken == broken }
@@ -97,6 +98,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Mcp-Protocol-Version") == modern || c.method == "server/discover" {
 		c.era = modern
 	}
+	if f.is("dies of a bad label") && f.dies(&c) {
+		panic(http.ErrAbortHandler)
+	}
 	switch {
 	case c.id == "" && problem == "":
 		w.WriteHeader(http.StatusAccepted)
@@ -106,6 +110,17 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.serve(w, &c)
+}
+
+// dies reports whether a request meets nobody, as a label killed the server.
+func (f *fake) dies(c *call) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dead == nil {
+		f.dead = map[string]bool{}
+	}
+	f.dead[c.era] = f.dead[c.era] || strings.Contains(string(c.label.Get("contributors")), ",null]")
+	return f.dead[c.era]
 }
 
 // known are the members that mean something, by object.
@@ -173,6 +188,17 @@ func (f *fake) serve(w http.ResponseWriter, c *call) {
 		f.answer(w, c.id, `"error":{"code":-32602,"message":"`+own+`"`+data+`}`)
 		return
 	}
+	switch {
+	case f.is("answers what is gated with HTTP status 403"):
+		http.Error(w, "no", http.StatusForbidden)
+		return
+	case f.is("answers what is gated with HTTP status 500"):
+		http.Error(w, "no", http.StatusInternalServerError)
+		return
+	case f.is("answers what is gated with an internal error"):
+		f.answer(w, c.id, `"error":{"code":-32603,"message":"internal error"}`)
+		return
+	}
 	if v := f.verdict(c, target); v != nil {
 		f.refuse(w, c, v)
 		return
@@ -180,6 +206,9 @@ func (f *fake) serve(w http.ResponseWriter, c *call) {
 	f.mu.Lock()
 	f.runs[c.era+" "+c.method+" "+target]++
 	f.mu.Unlock()
+	if f.is("ignores labels and ids") && c.id == "0" {
+		c.id = "null"
+	}
 	f.answer(w, c.id, `"result":{"content":[{"type":"text","text":"ran`+f.odd()+`"}]}`)
 }
 
@@ -267,7 +296,7 @@ func (f *fake) verdict(c *call, target string) *flowerrors.Violation {
 	_, task := c.params.Text("task")
 	task = task || c.params.Has("task")
 	switch {
-	case f.is("ignores labels"), f.is("sends escapes"), f.is("enforces in one era") && c.era == stateful,
+	case f.is("ignores labels"), f.is("ignores labels and ids"), f.is("sends escapes"), f.is("enforces in one era") && c.era == stateful,
 		f.is("accepts what is not labelled") && c.raw == nil,
 		f.is("does not enforce " + c.method), f.is("makes the task first") && task,
 		f.is("takes a query for another resource") && strings.Contains(uri, "?"),

@@ -28,7 +28,7 @@ func (c *checker) x1() {
 		case r.silent, r.disguised, r.refused() && r.Nameless, r.Outcome == judge.HTTPError && r.Status == 200:
 			c.fail(about, r.sent, r.got())
 		case r.GotThrough(), r.Late:
-			c.leave("the request is not refused")
+			c.leave("a result came, and no refusal; %s", throughGate)
 			continue
 		case r.Outcome != judge.Refused:
 			c.leave("the server answered with something else than a refusal: %s", r.got())
@@ -136,7 +136,8 @@ func (c *checker) x5() {
 		if c.lost != nil {
 			return
 		}
-		if r.silent {
+		if r.Outcome == judge.HTTPError {
+			c.leave("%s: the server answered with no error of MCP, which proves nothing: %s", u.method, r.got())
 			continue
 		}
 		c.Requests++
@@ -166,7 +167,8 @@ func (c *checker) g1() {
 		switch {
 		case c.lost != nil:
 			return
-		case r.silent:
+		case r.Outcome == judge.HTTPError:
+			c.leave("%s: the server answered with no error of MCP, which proves nothing: %s", u.method, r.got())
 			continue
 		case r.refused():
 			c.fail(u.method+" of what does not exist", r.sent, r.got())
@@ -179,7 +181,7 @@ func (c *checker) g5() {
 	sub := c.subjects[routeTools]
 	switch {
 	case sub == nil:
-		c.skip("the server lists no tool with a policy that is sure to refuse somebody")
+		c.skip("%s", c.none("no tool"))
 		return
 	case !sub.ok:
 		c.skip("no policy that can be tried accepts a contributor that could be made up")
@@ -188,15 +190,17 @@ func (c *checker) g5() {
 		c.leave("no tool that can be tried may run for real: none says that it only reads and needs no arguments, and none was named")
 		return
 	}
+	judged := c.judged
 	r := c.refuse(sub, labelOf(true, sub.accepted), nil)
+	c.judged = judged || r.refused() // that it runs is as it must be
 	switch {
 	case c.lost != nil:
 		return
-	case r.Outcome == judge.HTTPError:
+	case r.refused(), r.Outcome == judge.Refused, r.Late:
+		c.fail("an accepted contributor", r.sent, r.got())
+	case !r.Ran():
 		c.leave("the server answered with something that proves nothing: %s", r.got())
 		return
-	case r.refused():
-		c.fail("an accepted contributor", r.sent, r.got())
 	}
 	c.Requests++
 }

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"slices"
+
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
 	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/policydecl"
@@ -54,10 +56,13 @@ func (s *session) known(sub *subject) *subject {
 // p4 tries an empty list with everybody whom the default accepts, and what has no policy of
 // its own with somebody whom the default refuses.
 func (c *checker) p4() {
+	if !c.gated() {
+		return
+	}
 	empty := c.others(func(s *subject) bool { return s.entry.Source == inspect.FromOwn && len(s.Policy.Tokens()) == 0 })
 	bare := c.others(func(s *subject) bool { return s.entry.Source != inspect.FromOwn })
 	if empty == nil && bare == nil {
-		c.skip("everything has a policy of its own, and none is empty")
+		c.skip("%s", c.allOwn())
 		return
 	}
 	if empty != nil {
@@ -67,6 +72,18 @@ func (c *checker) p4() {
 	if bare != nil {
 		c.refuses(bare, "a stranger, by the default", labelOf(true, bare.stranger()))
 	}
+}
+
+// allOwn says why there is neither an empty list to try nor the default.
+func (c *checker) allOwn() string {
+	bare := slices.ContainsFunc(c.inspected.Entries, func(e inspect.Entry) bool { return e.Source != inspect.FromOwn })
+	switch {
+	case !bare:
+		return "everything has a policy of its own, and none of those that can be tried is empty"
+	case !c.inspected.Server.Announced:
+		return unannounced
+	}
+	return "no policy that can be tried is empty, and nothing without one of its own is sure to be refused"
 }
 
 // mergeable returns a contributor whom the default accepts and a policy of its own refuses.
@@ -82,6 +99,9 @@ func (s *session) mergeable(sub *subject) (policydecl.Contributor, bool) {
 }
 
 func (c *checker) p5() {
+	if !c.gated() {
+		return
+	}
 	sub := c.others(func(s *subject) bool {
 		_, ok := c.mergeable(s)
 		return ok && len(s.Policy.Tokens()) > 0

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/flowgate-mcp/flowgate/internal/plain"
 )
@@ -31,6 +32,9 @@ type Report struct {
 	Eras    []Era
 	Checks  []Check // in the order of the package documentation, era by era
 	Notices []string
+	Lost    string // where and why the server was lost half-way; empty if it was not
+
+	judged bool // a policy was seen to refuse, or not to where it must
 }
 
 // Era is one protocol era of a run.
@@ -85,11 +89,32 @@ func (r *Report) Find(id, era string) *Check {
 	return nil
 }
 
-// Tested reports whether any request that a policy must refuse was judged. Without one a
-// report says nothing about the server.
-func (r *Report) Tested() bool {
-	return slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Requests > 0 && c.ID[0] != 'D' })
+// Tested reports whether any request that a policy must refuse was refused by it, or got
+// through. Without one a report says nothing about the server.
+func (r *Report) Tested() bool { return r.judged }
+
+// Untested says why nothing was tested, or "" if something was.
+func (r *Report) Untested() string {
+	switch {
+	case r.Tested():
+		return ""
+	case len(r.Notices) > 0:
+		return strings.Join(r.Notices, "; ")
+	case r.Lost != "":
+		return unrefused + ", and the server was lost: " + r.Lost
+	}
+	for i := range r.Checks {
+		if c := &r.Checks[i]; strings.HasPrefix(c.ID, "5/") && c.Status == NotRun {
+			return unrefused + ": " + c.Reason
+		}
+	}
+	if len(r.Failed()) > 0 {
+		return unrefused
+	}
+	return noneOf("nothing")
 }
+
+const unrefused = "no request was refused by policy"
 
 // fail adds a failure. Its texts come in whatever form.
 func (c *Check) fail(about, sent, got string) {

@@ -15,8 +15,11 @@ func (c *checker) route(route string) {
 	case route == routeSubscribe && c.era == EraStateless, route == routeListen && c.era == EraHandshake:
 		c.skip("this era has no such request")
 		return
+	case (route == routeSubscribe || route == routeListen) && !c.offers("resources", "subscribe"):
+		c.skip("the server does not announce subscriptions")
+		return
 	case sub == nil:
-		c.skip("the server lists nothing for this request with a policy that is sure to refuse somebody")
+		c.skip("%s", c.none("nothing for this request"))
 		return
 	}
 	about := func(label string) string { return sub.method + " of " + quote(sub.entry.Name) + ", " + label }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flowgate-mcp/flowgate/internal/inspect"
 	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/internal/peer"
 	"github.com/flowgate-mcp/flowgate/internal/plain"
@@ -65,8 +64,8 @@ func (o *Options) check() error {
 }
 
 // Run tests a server. The error says why it could not be tested at all: the options are
-// wrong, or it was reached in no era. A server that is lost half-way makes no error; the
-// checks that are left are not run, and say so.
+// wrong, or it was reached in no era. A server that is lost half-way makes no error: the
+// check that lost it fails, [Report.Lost] says why, and the checks that are left are not run.
 func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -110,28 +109,33 @@ func (r *Report) add(s *session) {
 	r.Eras = append(r.Eras, Era{Name: s.era, Version: plain.Escape(s.conn.Version(), 40)})
 	info := s.inspected.Server
 	r.Server = strings.TrimSpace(plain.Escape(info.Name, 80) + " " + plain.Escape(info.Version, 40))
-	r.notices(info)
+	r.notices(s)
 	for _, k := range catalogue {
 		c := &checker{session: s, Check: &Check{ID: k.id, Era: s.era, Title: k.title}}
-		if s.lost == nil {
+		before := s.lost
+		if before == nil {
 			k.run(c)
 		}
-		if s.lost != nil && len(c.Failures) == 0 {
+		switch {
+		case s.lost == nil:
+		case before == nil && s.ctx.Err() == nil: // and not only that the run was ended
+			why := s.lost.Error()
+			r.Lost = plain.Escape(strings.TrimSpace(c.ID+" "+s.era)+": "+why, MaxText)
+			c.fail("the server was lost after this request", s.last, why)
+		case len(c.Failures) == 0:
 			c.Status, c.Reason = NotRun, plain.Escape("the server was lost: "+s.lost.Error(), MaxText)
 		}
 		c.end()
 		r.Checks = append(r.Checks, *c.Check)
 	}
+	r.judged = r.judged || s.judged
 }
 
 // notices says what of a server keeps it from being tested.
-func (r *Report) notices(info inspect.Server) {
-	var text string
-	switch {
-	case info.Announced && !info.Enforces:
-		text = `The server announces that it does not enforce its policy ("policy": false), so nothing was sent.`
-	case !info.Announced:
-		text = "The server does not announce that it has a flow policy; only what declares one of its own was tried."
+func (r *Report) notices(s *session) {
+	text := s.ungated()
+	if text == unannounced && len(s.subjects) > 0 {
+		text += " Only what declares a policy of its own was tried."
 	}
 	if text != "" && !slices.Contains(r.Notices, text) {
 		r.Notices = append(r.Notices, text)
@@ -163,7 +167,11 @@ func Test(ctx context.Context, t T, target Target, opts Options) {
 		}
 	}
 	if !r.Tested() {
-		t.Errorf("nothing was tested: the server lists nothing with a policy that is sure to refuse somebody")
+		t.Errorf("nothing was tested: %s", r.Untested())
+	} else {
+		for _, n := range r.Notices {
+			t.Logf("%s", n)
+		}
 	}
 	for i := range r.Checks {
 		c := &r.Checks[i]

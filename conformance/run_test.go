@@ -36,7 +36,12 @@ func TestTest(t *testing.T) {
 	}{
 		{"", 0, ""},
 		{"takes the last of two members", 14, "L8 2025-11-25: a message that can be read in two ways is an invalid request: method twice\nsent {"},
-		{"reports only", 1, "nothing was tested"},
+		{"dies of a bad label", 2, "L3 2025-11-25: a contributor that is no object is unverified: the server was lost after this request\nsent tools/call"},
+		{"answers what is gated with HTTP status 403", 1, "nothing was tested: no request was refused by policy: the server answered with something else than a refusal or a result"},
+		{"answers what is gated with HTTP status 500", 1, "nothing was tested: no request was refused by policy: "},
+		{"answers what is gated with an internal error", 1, "nothing was tested: no request was refused by policy: "},
+		{"reports only", 1, "nothing was tested: the server says that it only reports (capabilities.flow.policy is false), so nothing it lists has to be refused"},
+		{"declares and announces nothing", 1, "nothing was tested: the server announces no flow policy; is it served through its gate?"},
 	} {
 		f := &fake{broken: tt.broken}
 		var r recorder
@@ -64,6 +69,50 @@ func TestReportsOnly(t *testing.T) {
 	}
 }
 
+// The reasons are true of a server that announces that it only reports, or nothing.
+func TestReasons(t *testing.T) {
+	const (
+		gate   = "the server announces no flow policy; is it served through its gate?"
+		report = "the server says that it only reports (capabilities.flow.policy is false), so nothing it lists has to be refused"
+	)
+	for broken, want := range map[string]map[string]string{
+		"reports only":                   {"5/tools": report, "5/listen": report, "L1": report, "P4": report, "P5": report, "R1": report, "G5": report, "D4": report},
+		"declares and announces nothing": {"5/tools": gate, "5/listen": "the server does not announce subscriptions", "L1": gate, "P4": gate, "P5": gate, "R1": gate, "G5": gate, "D4": gate},
+		"announces nothing":              {"5/completion": gate, "5/listen": "the server does not announce subscriptions"},
+	} {
+		f := &fake{broken: broken}
+		r := run(t, conformance.Target{URL: f.start(t)}, conformance.Options{Era: modern})
+		for id, reason := range want {
+			if c := r.Find(id, modern); c == nil || c.Status != conformance.NotApplicable || c.Reason != reason {
+				t.Errorf("%s: %+v", broken, c)
+			}
+		}
+		for _, c := range r.Checks {
+			if strings.Contains(c.Reason, "sure to refuse") || strings.Contains(c.Reason, "everything has") {
+				t.Errorf("%s: %+v", broken, c)
+			}
+		}
+		if r.Tested() != (broken == "announces nothing") || (r.Untested() == "") != r.Tested() || len(r.Notices) != 1 {
+			t.Errorf("%s: %q, %q", broken, r.Untested(), r.Notices)
+		}
+	}
+}
+
+// A result that comes instead of a refusal is told as one, whatever id it has.
+func TestWithoutGate(t *testing.T) {
+	f := &fake{broken: "ignores labels"}
+	r := run(t, conformance.Target{URL: f.start(t)}, conformance.Options{Era: stateful})
+	if c := r.Find("X1", stateful); !strings.Contains(c.Reason, "a result came, and no refusal; is it served through its gate?") {
+		t.Errorf("%+v", c)
+	}
+	f = &fake{broken: "ignores labels and ids"}
+	r = run(t, conformance.Target{URL: f.start(t)}, conformance.Options{Era: stateful})
+	c := r.Find("X1", stateful)
+	if len(c.Failures) == 0 || !strings.HasPrefix(c.Failures[0].Got, "a result whose id is not written as it was sent, and no refusal; is it served through its gate? {") {
+		t.Errorf("%+v", c)
+	}
+}
+
 // What a server says reaches a report escaped (M3).
 func TestEscapes(t *testing.T) {
 	f := &fake{broken: "sends escapes"}
@@ -74,7 +123,23 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// Where the server is lost, what is left says so.
+// A server that answers what is gated with anything but a refusal was not tested.
+func TestNoRefusal(t *testing.T) {
+	for _, how := range []string{"HTTP status 403", "HTTP status 500", "an internal error"} {
+		f := &fake{broken: "answers what is gated with " + how}
+		r := run(t, conformance.Target{URL: f.start(t)}, conformance.Options{})
+		if r.Tested() || r.Count(conformance.Failed) != 0 || !strings.HasPrefix(r.Untested(), "no request was refused by policy") {
+			t.Errorf("%s: %q, %+v", how, r.Untested(), r.Failed())
+		}
+		for _, id := range []string{"5/tools", "L1", "G5"} {
+			if c := r.Find(id, modern); c.Status != conformance.NotRun {
+				t.Errorf("%s: %+v", how, c)
+			}
+		}
+	}
+}
+
+// Where the server is lost, that is a failure, and what is left says so.
 func TestLostServer(t *testing.T) {
 	f := &fake{}
 	f.runs = map[string]int{}
@@ -88,8 +153,11 @@ func TestLostServer(t *testing.T) {
 	defer s.Close()
 	r := run(t, conformance.Target{URL: s.URL}, conformance.Options{Era: conformance.EraStateless})
 	lost := r.Find("X5", modern)
-	if lost == nil || lost.Status != conformance.NotRun || !strings.Contains(lost.Reason, "the server was lost") || r.Count(conformance.Failed) != 0 {
-		t.Errorf("%+v", r.Checks)
+	if lost == nil || lost.Status != conformance.NotRun || !strings.Contains(lost.Reason, "the server was lost") || r.Count(conformance.Failed) != 1 || r.Lost == "" || !r.Tested() {
+		t.Errorf("%q %+v", r.Lost, r.Checks)
+	}
+	if f := r.Failed(); len(f) == 1 && f[0].Failures[len(f[0].Failures)-1].About != "the server was lost after this request" {
+		t.Errorf("%+v", f)
 	}
 	if first := r.Find("5/tools", modern); first == nil || first.Status != conformance.Passed {
 		t.Errorf("%+v", first)

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +33,9 @@ type session struct {
 	subjects  map[string]*subject // by route
 	kept      map[string]refusalOf
 	ids       int
-	lost      error // why the server does not answer any more
+	lost      error  // why the server does not answer any more
+	last      string // the request after which it was lost
+	judged    bool   // a policy was seen to refuse, or not to where it must
 }
 
 // open reaches the server, reads what it lists and chooses what to ask.
@@ -81,11 +84,18 @@ func (r *reply) refused() bool {
 	return r.Outcome == judge.Refused || r.disguised || r.Outcome == judge.RPCError && flow
 }
 
+// misdirected reports whether a result came whose id is not the request's, as it was sent.
+func (r *reply) misdirected() bool {
+	return r.Outcome == judge.HTTPError && r.Status == http.StatusOK && containsAny(r.Detail, `"result"`) && !containsAny(r.Detail, `"error"`)
+}
+
 // got says for people what came back.
 func (r *reply) got() string {
 	switch {
 	case r.silent:
 		return "no answer: " + r.Detail
+	case r.misdirected():
+		return "a result whose id is not written as it was sent, and no refusal; " + throughGate + " " + r.Detail
 	case r.Late || r.Began != "" || r.raw == nil:
 		return r.Text()
 	case r.Nameless:
@@ -113,7 +123,7 @@ func (s *session) read(sent string, got *peer.Answer, err error) *reply {
 		return r
 	}
 	if r.Answer, err = judge.Read(got, err); err != nil {
-		s.lost = err
+		s.lost, s.last = err, sent
 		r.Outcome, r.silent, r.Detail = judge.HTTPError, true, err.Error()
 		return r
 	}
@@ -166,9 +176,11 @@ func (s *session) refuse(sub *subject, label string, meta map[string]any) *reply
 
 // notice remembers that a subject ran although it should not have.
 func (s *session) notice(sub *subject, r *reply) {
-	if r.GotThrough() && !r.disguised || r.Late {
+	if r.GotThrough() && !r.disguised || r.Late || r.misdirected() {
 		sub.ran = true
+		s.judged = true
 	}
+	s.judged = s.judged || r.refused()
 }
 
 // offers reports whether the server announces a capability, or a member of one.
@@ -189,4 +201,31 @@ func (s *session) entries(kind policydecl.TargetKind) []*inspect.Entry {
 		}
 	}
 	return slices.Clip(list)
+}
+
+// What keeps a server as a whole from being tested.
+const (
+	onlyReports = "the server says that it only reports (capabilities.flow.policy is false), so nothing it lists has to be refused"
+	unannounced = "the server announces no flow policy; " + throughGate
+	throughGate = "is it served through its gate?"
+)
+
+// ungated says what keeps the server as a whole from being tested, or "".
+func (s *session) ungated() string {
+	switch info := &s.inspected.Server; {
+	case !info.Announced:
+		return unannounced
+	case !info.Enforces:
+		return onlyReports
+	}
+	return ""
+}
+
+// none says why there is nothing to try of the kind that a check needs.
+func (s *session) none(what string) string {
+	return cmp.Or(s.ungated(), noneOf(what))
+}
+
+func noneOf(what string) string {
+	return "the server lists " + what + " with a policy that is sure to refuse somebody"
 }

@@ -45,7 +45,7 @@ func (c *checker) spellable() *subject {
 	}
 	switch {
 	case sub == nil:
-		c.skip("the server lists no resource with a policy that is sure to refuse somebody")
+		c.skip("%s", c.none("no resource"))
 		return nil
 	case !sub.isRefused():
 		c.leave("%s is not refused as it stands", plain.Quote(sub.entry.Name, 80))
