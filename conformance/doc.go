@@ -32,7 +32,8 @@
 //
 // A check passes if at least one of its requests was judged and none failed. It does not
 // apply where the server offers nothing to try it on, and is not run where that could not
-// be done; both say why. What nobody can see from outside is not checked: that nothing of
+// be done; both say why. An answer that is neither a refusal nor a result proves nothing. The
+// check that loses the server fails. What nobody can see from outside is not checked: that nothing of
 // a refused request was kept, how records are written, or that no other label is accepted
 // than those that were tried.
 //
@@ -40,5 +41,6 @@
 //
 // What a [Report] says is printable ASCII and bounded, whatever the server has sent. The
 // package writes nothing, and starts nothing but the command of [Target.Command], which it
-// ends with its children. It imports no MCP SDK.
+// ends with its children. Its client is one of its own, which
+// takes no more than the names of the protocol from an SDK.
 package conformance

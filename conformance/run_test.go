@@ -139,6 +139,29 @@ func TestNoRefusal(t *testing.T) {
 	}
 }
 
+// An HTTP error is neither an invalid request nor an error of the server's own.
+func TestHTTPErrorsProveNothing(t *testing.T) {
+	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError} {
+		f := &fake{runs: map[string]int{}}
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if bytes.Contains(body, []byte("flowOrigin")) {
+				http.Error(w, "no", status)
+				return
+			}
+			f.ServeHTTP(w, r)
+		}))
+		r := run(t, conformance.Target{URL: s.URL}, conformance.Options{Era: conformance.EraStateless})
+		s.Close()
+		for _, id := range []string{"L8", "X5", "G1", "G5"} {
+			if c := r.Find(id, modern); c.Status != conformance.NotRun || !strings.Contains(c.Reason, "proves nothing") {
+				t.Errorf("%d: %+v", status, c)
+			}
+		}
+	}
+}
+
 // Where the server is lost, that is a failure, and what is left says so.
 func TestLostServer(t *testing.T) {
 	f := &fake{}

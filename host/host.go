@@ -16,7 +16,7 @@ type Config struct {
 	_ [0]func()
 
 	// Private keeps principals and publishers out of labels: recipients learn the
-	// assurance states and not which other servers the user has connected (H4). Policies that
+	// assurance states, and nothing about what else is connected (H4). Policies that
 	// name principals then refuse more.
 	Private bool
 

@@ -2,13 +2,10 @@ package middleware
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/overrides"
@@ -154,144 +151,4 @@ func (g *Gate) Flush(ctx context.Context) error {
 		return errZeroGate
 	}
 	return g.recorder.flush(ctx)
-}
-
-// checkOverrides reports the mistakes in overrides, every one up to overrides.MaxFaults, and
-// the tokens beyond what the code accepts where they say that these are meant. code is what
-// the code declares.
-func (g *Gate) checkOverrides(code *policydecl.Set, o overrides.Overrides) (loosened []string, err error) {
-	r := g.reg
-	errs := []error{o.Check()}
-	faults := 0
-	matchers := func(path string, p policydecl.Policy) {
-		if p.Err() == nil { // else o.Check has said so
-			errs = append(errs, flowerrors.Under(path, code.Check(p)))
-		}
-	}
-	matchers("default", o.Default)
-	add := func(e *flowerrors.ConfigError) {
-		if faults++; faults <= overrides.MaxFaults {
-			errs = append(errs, e)
-		}
-	}
-	loosens := func(path, value, detail string) {
-		switch {
-		case o.DangerouslyLoosen:
-			if len(loosened) <= maxLoose && strings.Contains(path, "acceptFrom") {
-				loosened = append(loosened, path+"="+value)
-			}
-		default:
-			add(&flowerrors.ConfigError{
-				Path: path, Value: value, Reason: flowerrors.ReasonLoosens,
-				Detail: detail, Hint: "tighten it, or set dangerouslyLoosen to say that this is meant",
-			})
-		}
-	}
-	if o.Mode != ModeUnset && o.Mode.LooserThan(r.mode) {
-		loosens("mode", o.Mode.String(), "the code says "+r.mode.String())
-	}
-	if o.DangerouslyReportUndeclared && !r.undeclared {
-		loosens("dangerouslyReportUndeclared", "true", "the code refuses what such peers send")
-	}
-	for _, token := range o.Default.Beyond(code.Default()) {
-		loosens(tokenPath("default", o.Default, token), token, "the code does not accept it there")
-	}
-	for _, t := range o.Targets {
-		path := targetPath(t.Kind, t.Name)
-		if checkTarget(t.Kind, t.Name) != nil {
-			continue // o.Check has said so
-		}
-		if faults > overrides.MaxFaults {
-			break // whatever else there is, the file is refused
-		}
-		if !t.Optional && !g.has(key{t.Kind, t.Name}) {
-			e := g.unknownTarget(key{t.Kind, t.Name})
-			e.Path = path
-			e.Hint += ", or set optional if it comes later"
-			add(e)
-		}
-		if t.Policy.Err() != nil {
-			continue // o.Check has said so
-		}
-		matchers(path, t.Policy)
-		for _, token := range beyondAny(t.Policy, g.declaredFor(code, t)) {
-			loosens(tokenPath(path, t.Policy, token), token, "the code does not accept it there")
-		}
-		mode, own := r.modes[key{t.Kind, t.Name}]
-		if !own {
-			mode = r.mode
-		}
-		if t.Mode != ModeUnset && t.Mode.LooserThan(mode) {
-			loosens(path+".mode", t.Mode.String(), "the code says "+mode.String())
-		}
-	}
-	if faults > overrides.MaxFaults {
-		errs = append(errs, &flowerrors.ConfigError{
-			Reason: flowerrors.ReasonLimit, Limit: overrides.MaxFaults, Detail: "there are more mistakes than are listed", Hint: "mend these first",
-		})
-	}
-	return loosened, errors.Join(errs...)
-}
-
-// beyondAny returns the tokens of p that some of the policies do not list, each once and in
-// the order of p.
-func beyondAny(p policydecl.Policy, policies []policydecl.Policy) []string {
-	return slices.DeleteFunc(p.Tokens(), func(token string) bool {
-		return !slices.ContainsFunc(policies, func(q policydecl.Policy) bool { return slices.Contains(p.Beyond(q), token) })
-	})
-}
-
-// tokenPath is where a token stands in a policy.
-func tokenPath(path string, p policydecl.Policy, token string) string {
-	for i, have := range p.Tokens() {
-		if have == token {
-			return path + ".acceptFrom[" + strconv.Itoa(i) + "]"
-		}
-	}
-	return path
-}
-
-// declaredFor returns the policies that the code gives a target of the overrides. What
-// comes later, or belongs to a session, has to accept besides, whatever these say.
-func (g *Gate) declaredFor(code *policydecl.Set, t overrides.Target) []policydecl.Policy {
-	if t.Policy.IsZero() {
-		return nil
-	}
-	var list []policydecl.Policy
-	var err error
-	switch t.Kind {
-	case policydecl.Tool, policydecl.Prompt:
-		p := g.declaredByName(t.Kind, t.Name)
-		if p.IsZero() {
-			p = code.Default()
-		}
-		return []policydecl.Policy{p}
-	case policydecl.Template:
-		list, err = code.ResourceTemplate(nil, t.Name)
-	default:
-		list, err = code.Resource(nil, t.Name)
-	}
-	if err != nil {
-		return nil // o.Check has said so
-	}
-	return list
-}
-
-// declaredByName returns the policy of a tool or prompt as registered, or an absent one.
-func (g *Gate) declaredByName(kind policydecl.TargetKind, name string) policydecl.Policy {
-	if kind == policydecl.Prompt {
-		if p, err := g.promptPolicyByName(name); err == nil && !p.IsZero() {
-			return p
-		}
-	} else if tool := g.server.GetTool(name); tool != nil {
-		if p, err := declared(tool.Tool.Meta); err == nil && !p.IsZero() {
-			return p
-		}
-	}
-	for o := byGovern; o <= taskHelper; o++ {
-		if p := g.reg.lookup(target{kind, name, o}); !p.IsZero() {
-			return p
-		}
-	}
-	return policydecl.Policy{}
 }

@@ -197,7 +197,7 @@
 // # What it relies on
 //
 // mcpgo.go names everything that the gate needs of mcp-go beyond its documented
-// API; facts_test.go pins each of these facts, so that an upgrade which changes one
+// API; facts*_test.go pins each of these facts, so that an upgrade which changes one
 // fails a test. [New] also tries every route on a server of its own before it
 // returns. The gate looks at some unexported fields by reflection, only to see
 // whether it still stands last in a list; it writes none.

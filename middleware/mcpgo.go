@@ -12,12 +12,12 @@ import (
 )
 
 // This file is the only one that names what the gate relies on inside mcp-go
-// beyond its documented API. facts_test.go pins each of these facts, and New
+// beyond its documented API. facts*_test.go pins each of these facts, and New
 // checks those that a running program can check.
 
 // gated names the requests whose parameters can carry content from the model's
 // context (section 5). Every other method of mcp-go v1.2.1 either reaches no
-// code of a server's author or carries nothing of the model's; facts_test.go
+// code of a server's author or carries nothing of the model's; facts*_test.go
 // holds the list of all methods and fails when mcp-go learns a new one.
 func gated(method string) bool {
 	switch mcp.MCPMethod(method) {

@@ -2,7 +2,6 @@ package middleware_test
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"testing"
 
@@ -72,15 +71,5 @@ func byID(all []decision.Record) map[string][]decision.Record {
 	for _, r := range all {
 		out[r.RequestID] = append(out[r.RequestID], r)
 	}
-	return out
-}
-
-// rejectedTexts is whom a record lists.
-func rejectedTexts(r decision.Record) []string {
-	var out []string
-	for _, c := range r.Rejected {
-		out = append(out, c.String())
-	}
-	slices.Sort(out)
 	return out
 }

@@ -48,7 +48,7 @@ func newSnkPress() (*snkPress, middleware.Config) {
 	cfg, all := p.book.config(), &slog.HandlerOptions{Level: slog.LevelDebug}
 	cfg.Logger = slog.New(slog.NewMultiHandler(
 		slog.NewTextHandler(&p.text, all), slog.NewJSONHandler(&p.json, all),
-		tint.NewHandler(&p.tints, &tint.Options{Level: slog.LevelDebug, NoColor: true}),
+		tint.NewTextHandler(&p.tints, &tint.Options{Level: slog.LevelDebug, NoColor: true}),
 	))
 	return p, cfg
 }

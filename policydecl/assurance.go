@@ -11,15 +11,15 @@ type Assurance uint8
 // The assurance states, least assured first. The numbers order nothing on the
 // wire; a policy accepts a state only by naming it.
 const (
-	// Unverified is a server of no established provenance.
+	// Unverified is a server of which nobody knows who runs it.
 	Unverified Assurance = iota
-	// TOFU is a server accepted on first use, without verified provenance.
+	// TOFU is a server that the user let in once, and nothing proves who it is.
 	TOFU
-	// Verified is a server whose identity and declarations the host has verified.
+	// Verified is a server that has proved to the host who it is and what it declares.
 	Verified
-	// Host is content the host application itself made.
+	// Host is text of the agent application's own making.
 	Host
-	// User is content the end user supplied directly.
+	// User is what the person at the keyboard has put in.
 	User
 
 	assurances = iota // how many there are

@@ -100,7 +100,7 @@ func (l Label) Equal(other Label) bool {
 // strict policy refuses. A host should look at [Label.Class] and may
 // then list equal contributors once, which changes no verdict (P8).
 //
-// A host that cannot enumerate its contributors must say complete false.
+// Where a host may have missed somebody, complete has to be false (L6).
 func BuildLabel(complete bool, cs ...Contributor) Label {
 	if len(cs) == 0 || len(cs) > MaxContributors {
 		return malformed

@@ -173,7 +173,7 @@ func (r *results) curves(p *page) {
 
 func (r *results) lost(p *page) {
 	p.line("## Where flowgate is slower\n")
-	p.line("Every row above in which flowgate takes longer than what it is compared with.\n")
+	p.line("Every row above, but for growth and for loggers and sinks, in which flowgate takes longer than what it is compared with. Under\ngrowth the factors themselves say so.\n")
 	for _, l := range r.losses() {
 		p.line("- %s", l)
 	}
@@ -194,7 +194,7 @@ In favour of flowgate:
 
 - cedar-go and OPA evaluate any policy that their languages can express; flowgate knows one kind. They pay for generality here and do not
   need it.
-- OPA is used with partial evaluation, which makes eight of the twelve decisions faster and two slower. Without it these two would be
+- OPA is used with partial evaluation, which made eight of the twelve decisions faster and two slower when it was tried. Without it these two would be
   better for OPA.
 - The labels are prepared for each in the form it likes best only in the first table; in the others the conversion is in the time.
 - The tool answers at once. Whatever a real one does makes the share of the gate smaller.

@@ -27,8 +27,9 @@ sent only to tools that say that they only read and need no arguments, and to to
 The policies must not change meanwhile. A server that wants to know who asks is told with
 -header.
 
-Exit status: 0 no check failed, 1 a check failed, 2 the server cannot be reached or does
-not answer, lists nothing that could be tried, or the flags are wrong.
+Exit status: 0 no check failed, 1 a check failed or the server was lost half-way, 2 the
+server cannot be reached or does not answer, lists nothing that could be tried, refuses
+nothing by policy, or the flags are wrong.
 
 Flags:
 `
@@ -88,7 +89,7 @@ func (a *app) conformance(ctx context.Context, args []string) (int, error) {
 		a.showConformance(&f, r)
 	}
 	switch {
-	case r.Count(conformance.Failed) > 0:
+	case r.Count(conformance.Failed) > 0 || r.Lost != "":
 		return statusFindings, err
 	case err == nil && !r.Tested():
 		return statusMisuse, fmt.Errorf("nothing was tested: %s", r.Untested())

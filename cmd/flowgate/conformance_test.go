@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -49,6 +52,36 @@ func TestConformanceWithoutLabels(t *testing.T) {
 		if (c.Status == conformance.Failed) != (len(c.Failures) > 0) {
 			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// A server that is lost half-way has failed, and one that refuses nothing by policy was not
+// tested.
+func TestConformanceOfOddServers(t *testing.T) {
+	for status, want := range map[int][]string{
+		0:   {"failed 5/tools 2025-11-25: the server was lost after this request\n  sent tools/call", "not-run L1 2025-11-25: the server was lost: "},
+		403: {"flowgate conformance: nothing was tested: no request was refused by policy: ", "0 failed"},
+		500: {"flowgate conformance: nothing was tested: no request was refused by policy: ", "0 failed"},
+	} {
+		inner := gated(t, middleware.Config{}, policydecl.AcceptFrom("user"))
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			switch {
+			case !bytes.Contains(body, []byte("tools/call")):
+				inner.ServeHTTP(w, r)
+			case status == 0:
+				panic(http.ErrAbortHandler)
+			default:
+				http.Error(w, "no", status)
+			}
+		}))
+		exit := 2
+		if status == 0 {
+			exit = 1
+		}
+		flowgate(t, "conformance", "-url", s.URL, "-era", "2025-11-25").wants(t, exit, want...)
+		s.Close()
 	}
 }
 
