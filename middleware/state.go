@@ -40,7 +40,7 @@ type state struct {
 	spaces   group // prefixes with a mode or a policy of the overrides
 	governed group // what Govern has set alone, and overrides that loosen
 
-	named func() names // for the record only
+	named func() names // what is registered, for the record and for matchesMore; built when first needed
 }
 
 // key names a target, whoever has declared it.
