@@ -7,9 +7,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/flowgate-mcp/flowgate/decision"
 	"github.com/flowgate-mcp/flowgate/policydecl"
@@ -36,6 +38,7 @@ var hostile = []string{
 	"", " ", "x", "a b", "\x00\x1b[2J\r\n", "\u202eevil\u2066\u061c", "\xff\xfe", `</script><img onerror="x">`, `\`, `\\`, `\n`, `"`, `a "b"`, `("`,
 	`{"verdict":"accepted"}`, strings.Repeat("é", 200), strings.Repeat("\xff", 1000), strings.Repeat("x", decision.MaxShown),
 	strings.Repeat("x", decision.MaxShown+1), strings.Repeat(`"`, decision.MaxShown), "javascript:alert(1)", "\U0001f600", "%s%n", "(", " (",
+	"\x00\x01\x02\x03\x04\x05\x06\a\b\t\n\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\" \x7f",
 }
 
 // random makes a record of hostile parts.
@@ -166,14 +169,27 @@ func expectedContributor(c decision.Contributor) decision.Contributor {
 		c.Principal = strings.NewReplacer(" ", `\x20`, `"`, `\x22`, "(", `\x28`).Replace(decision.Text(p))
 	}
 	if u := c.Unusable; u != "" && (shown(u) != u || u[0] != '"' && u[0] != '(') {
-		stand := byte(0x0e) // for a quotation mark: a byte that is not there
-		for strings.IndexByte(u, stand) >= 0 && stand < 0x1f {
-			stand++
-		}
-		quoted := decision.Text(strings.ReplaceAll(u, `"`, string(rune(stand))))
-		c.Unusable = `"` + strings.ReplaceAll(quoted, fmt.Sprintf(`\x%02x`, stand), `\"`) + `"`
+		c.Unusable = expectedQuote(u)
 	}
 	return c
+}
+
+// expectedQuote quotes piece by piece, with the quotation marks between the pieces.
+func expectedQuote(s string) string {
+	end := `"`
+	if len(s) > decision.MaxText {
+		end = `..."`
+		cut := decision.MaxText
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		s = s[:cut]
+	}
+	pieces := strings.Split(s, `"`)
+	for i, piece := range pieces {
+		pieces[i] = strings.Trim(strconv.QuoteToASCII(piece), `"`)
+	}
+	return `"` + strings.Join(pieces, `\"`) + end
 }
 
 func shown(s string) string {
