@@ -68,9 +68,10 @@ func (g *Gate) tell(ctx context.Context, st *state, f finding, d details) {
 
 // rejectedOf lists whom a policy does not accept.
 func rejectedOf(d policydecl.Decision, label *policydecl.Label) (list []decision.Contributor, more int) {
-	for i, r := range d.Violation().Rejected {
+	rejected := d.Violation().Rejected
+	for i, r := range rejected {
 		if i == decision.MaxRejected {
-			return list, len(d.Violation().Rejected) - i
+			return list, len(rejected) - i
 		}
 		c := decision.Contributor{Assurance: r.Assurance, Principal: decision.Text(r.Principal)}
 		if r.Principal == "" && label != nil {

@@ -3,7 +3,7 @@ package policydecl
 import (
 	"context"
 	"errors"
-	"sync"
+	"math/bits"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 )
@@ -16,7 +16,7 @@ import (
 type Decision struct {
 	accepted bool
 	policy   Policy
-	refusal  *refusal // nil if it accepts, and in the zero Decision
+	refused  refused // empty if it accepts, and in the zero Decision
 	cause    error
 }
 
@@ -29,16 +29,17 @@ func (d Decision) Accepted() bool { return d.accepted }
 func (d Decision) Policy() Policy { return d.policy }
 
 // Violation returns what the peer may be told of a refusal, or nil if the decision
-// accepts. It is the decision's own: a caller that changes it changes what
-// the next caller sees. None of it may reach a model.
+// accepts. It is made anew for each call, and the caller's own. None of it may reach a
+// model.
 func (d Decision) Violation() *flowerrors.Violation {
 	if d.accepted {
 		return nil
 	}
-	if d.refusal == nil { // the zero Decision
-		return &flowerrors.Violation{Rejected: []flowerrors.Rejected{}, AcceptFrom: []string{}}
+	v := &flowerrors.Violation{Rejected: d.refused.set(), AcceptFrom: []string{}}
+	if tokens := d.policy.Tokens(); tokens != nil && d.policy.Err() == nil {
+		v.AcceptFrom = tokens // with mistakes it accepts nothing, whatever it lists
 	}
-	return d.refusal.violation(d.policy)
+	return v
 }
 
 // Cause returns what failed in the evaluation itself, for the record: a context that
@@ -82,19 +83,19 @@ func (s *Set) Decide(ctx context.Context, l *Label, policies ...Policy) Decision
 		if err := p.Err(); err != nil {
 			return s.refuseAll(l, []Policy{p}, err)
 		}
-		var refused *refusal
+		out := refused{stated: l.stated}
 		for i := range l.stated {
 			c := &l.stated[i]
 			if p.rules.accept(c, s.uri) || s.vendorAccepts(ctx, &vendor, p.rules, c) {
 				continue
 			}
-			refused = refused.add(c)
+			out.add(i)
 		}
 		if !l.Complete() && !p.rules.accept(&synthetic, s.uri) && !s.vendorAccepts(ctx, &vendor, p.rules, &synthetic) {
-			refused = refused.add(&synthetic)
+			out.synthetic = true
 		}
-		if refused != nil {
-			return Decision{policy: p, refusal: refused, cause: vendor.failure()}
+		if !out.none() {
+			return Decision{policy: p, refused: out, cause: vendor.failure()}
 		}
 	}
 	// A request that was cancelled while a matcher ran is not worth an answer.
@@ -164,48 +165,53 @@ func (s *Set) refuseAll(l *Label, policies []Policy, cause error) Decision {
 	if len(policies) > 0 {
 		p = s.resolve(policies[0])
 	}
-	var refused *refusal
+	out := refused{stated: l.stated, synthetic: !l.Complete()}
 	for i := range l.stated {
-		refused = refused.add(&l.stated[i])
+		out.add(i)
 	}
-	if !l.Complete() {
-		refused = refused.add(&synthetic)
-	}
-	return Decision{policy: p, refusal: refused, cause: cause}
+	return Decision{policy: p, refused: out, cause: cause}
 }
 
 // synthetic is the contributor of a label that is not complete (L6), and the one of L1.
 // Nothing changes it.
 var synthetic Contributor
 
-// refusal holds whom a policy does not accept. The violation set is made of them when it
-// is asked for, because a decision is often taken for its verdict alone.
-type refusal struct {
-	refused []*Contributor // of the label, in its order
-	few     [4]*Contributor
-	once    sync.Once
-	set     *flowerrors.Violation
+// refused holds whom a policy does not accept. The violation set is made of them when it
+// is asked for, because a decision is often taken for its verdict alone; and of most labels
+// it is in no memory of its own.
+type refused struct {
+	stated    []Contributor // of the label, which nobody changes
+	first     uint64        // bit i stands for stated[i]
+	rest      []int         // indexes from 64 on
+	synthetic bool          // the synthetic contributor as well, which comes last
 }
 
-// add enters c. A nil refusal is the empty one.
-func (r *refusal) add(c *Contributor) *refusal {
-	if r == nil {
-		r = &refusal{}
-		r.refused = r.few[:0]
+// add enters stated[i].
+func (r *refused) add(i int) {
+	if i < 64 {
+		r.first |= 1 << i
+	} else {
+		r.rest = append(r.rest, i)
 	}
-	r.refused = append(r.refused, c)
-	return r
 }
 
-// violation returns what the peer may be told of a refusal under p, always the same.
-func (r *refusal) violation(p Policy) *flowerrors.Violation {
-	r.once.Do(func() {
-		r.set = &flowerrors.Violation{Rejected: violationSet(r.refused), AcceptFrom: p.Tokens()}
-		if p.Err() != nil || r.set.AcceptFrom == nil {
-			r.set.AcceptFrom = []string{} // with mistakes it accepts nothing, whatever it lists
+func (r *refused) none() bool { return r.first == 0 && r.rest == nil && !r.synthetic }
+
+// all yields the contributors in the order of the label.
+func (r *refused) all(yield func(*Contributor) bool) {
+	for left := r.first; left != 0; left &= left - 1 {
+		if !yield(&r.stated[bits.TrailingZeros64(left)]) {
+			return
 		}
-	})
-	return r.set
+	}
+	for _, i := range r.rest {
+		if !yield(&r.stated[i]) {
+			return
+		}
+	}
+	if r.synthetic {
+		yield(&synthetic)
+	}
 }
 
 // contributorKey is what makes two contributors equal in a violation set: what the
@@ -215,11 +221,11 @@ type contributorKey struct {
 	principal string
 }
 
-// violationSet lists contributors in order, equal ones once (P7).
-func violationSet(refused []*Contributor) []flowerrors.Rejected {
-	list := make([]flowerrors.Rejected, 0, min(len(refused), fewRejected))
+// set lists the contributors in order, equal ones once (P7).
+func (r *refused) set() []flowerrors.Rejected {
+	list := make([]flowerrors.Rejected, 0, min(bits.OnesCount64(r.first)+len(r.rest)+1, fewRejected))
 	seen := make(map[contributorKey]struct{}, fewRejected)
-	for _, c := range refused {
+	for c := range r.all {
 		key := contributorKey{c.assurance, c.principal.canonical}
 		if _, twice := seen[key]; twice {
 			continue

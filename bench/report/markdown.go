@@ -182,7 +182,7 @@ func (r *results) lost(p *page) {
 
 const unfair = `In favour of the others:
 
-- A refusal of flowgate keeps whom it refuses, all of them, which is its one allocation. cedar-go is asked no further after the first, and OPA says no more than no.
+- A refusal of flowgate keeps whom it refuses, all of them. cedar-go is asked no further after the first, and OPA says no more than no.
 - flowgate compares URIs in canonical form, keeps to budgets and tells apart what is ambiguous. The others compare texts. In the tables
   from decoded JSON and from JSON text this is a part of flowgate's time, and of nobody else's.
 - Cedar has no "every", so it is asked once for each contributor, and by Go code that stops at the first refusal. The contributor is the context of the request,
