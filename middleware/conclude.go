@@ -32,8 +32,8 @@ func (r *record) concludeAs(own bool) {
 	}
 	r.concluded = true
 	f := finding{verdict: decision.Unjudged}
-	if r.found != nil {
-		f = *r.found
+	if r.hasFound {
+		f = r.found
 	}
 	if own && !r.applied && f.verdict.Objects() && f.verdict != decision.Fault {
 		f = finding{verdict: decision.Unjudged, mode: f.mode, target: f.target, asked: f.asked}
@@ -52,7 +52,7 @@ func (r *record) concludeAs(own bool) {
 	if f.mode == ModeUnset {
 		f.mode = r.modeUnder(st)
 	}
-	d.origin = r.peerOrigin
+	d.peer = r
 	r.gate.tell(ctx, st, f, d)
 }
 

@@ -56,8 +56,16 @@ type visit struct {
 	began time.Time
 	req   wire.Request
 	err   error // why the message cannot be read
-	entry *entry
-	found bool // the entry is that of a wrapped transport
+	found *entry // that of a wrapped transport
+	spare entry  // where there is none: nobody reads it, and it takes no memory of its own
+}
+
+// entry returns the entry of the message.
+func (v *visit) entry() *entry {
+	if v.found != nil {
+		return v.found
+	}
+	return &v.spare
 }
 
 // enter finds the entry of the message and notes what the way out has to know.
@@ -66,10 +74,9 @@ func (v *visit) enter() {
 	if v.err == nil || v.mode != Enforce {
 		// The id of a message that is refused as ambiguous is as doubtful as the rest, so
 		// its entry stays unseen.
-		v.entry = g.openEntry(v.ctx, &v.req)
-		v.found = v.entry != nil
+		v.found = g.openEntry(v.ctx, &v.req)
 	}
-	e := v.own()
+	e := v.entry()
 	e.ctx, e.now = v.ctx, v.now
 	if !gated(v.req.Method) {
 		e.publishes = publishes(mcp.MCPMethod(v.req.Method)) && v.now.publishes()
@@ -85,25 +92,14 @@ func (v *visit) enter() {
 	e.mode = v.mode
 }
 
-// own returns the entry of the message, or one that nobody reads.
-func (v *visit) own() *entry {
-	if v.entry == nil {
-		v.entry = &entry{ctx: v.ctx, now: v.now}
-	}
-	return v.entry
-}
-
 // leave hands the entry over to the seams and the way out.
 func (v *visit) leave() {
-	e := v.own()
+	e := v.entry()
 	if !v.began.IsZero() {
 		e.took += time.Since(v.began)
 	}
 	e.see()
 }
-
-// peer returns what is known of the peer.
-func (v *visit) peer() peerOrigin { return v.gate.peerAtDoor(v.ctx, &v.req) }
 
 // judge looks for what the door alone can see, and decides on the two methods that no
 // later seam covers.
@@ -111,7 +107,7 @@ func (v *visit) judge() error {
 	if v.err != nil {
 		return v.object(decision.Invalid, decision.ReasonAmbiguous, v.err)
 	}
-	if !v.entry.gated {
+	if !v.entry().gated {
 		return nil
 	}
 	var err error
@@ -143,11 +139,11 @@ func (v *visit) object(what decision.Verdict, reason decision.Reason, why error)
 		return nil
 	}
 	f := finding{verdict: what, mode: v.mode, reason: reason, detail: why.Error()}
-	e := v.own()
+	e := v.entry()
 	e.finding = &f
 	stopped := f.inForce()
 	if stopped == accepted {
-		if reason == decision.ReasonAmbiguous && v.found && e.concluded.CompareAndSwap(false, true) {
+		if reason == decision.ReasonAmbiguous && v.found != nil && e.concluded.CompareAndSwap(false, true) {
 			// No seam need find out what the message was about.
 			v.gate.tell(v.ctx, v.now, f, v.details(nil))
 		}
@@ -174,8 +170,7 @@ func (v *visit) details(label *policydecl.Label) details {
 	if v.err != nil {
 		return d // what it says of the peer has two readings as well
 	}
-	away := *v // so that a message that is let through needs no memory for it
-	d.origin = away.peer
+	d.peer = &peerAtDoor{v.gate, v.ctx, v.req}
 	var meta mcp.Meta
 	if json.Unmarshal(v.req.MetaObject, &meta) == nil {
 		d.meta = &meta
@@ -193,7 +188,7 @@ var errTooMany = seamError("Invalid params: notifications: more than " + strconv
 // judgeSubscription decides on the two methods that no later seam covers.
 func (v *visit) judgeSubscription() error {
 	var uris []string
-	e := v.entry
+	e := v.entry()
 	switch mcp.MCPMethod(v.req.Method) {
 	case mcp.MethodResourcesSubscribe:
 		e.doorOnly = true
@@ -226,11 +221,11 @@ func (v *visit) judgeURIs(uris []string) error {
 	if len(uris) > maxListen {
 		return v.object(decision.Invalid, decision.ReasonTooMany, errTooMany)
 	}
-	e := v.entry
+	e := v.entry()
 	at := &record{Context: v.ctx, gate: v.gate, label: v.gate.decodeLabel(v.req.Label), method: mcp.MCPMethod(v.req.Method)}
 	at.now.Store(v.now)
 	if v.now.undeclared {
-		at.origin = v.peer()
+		at.origin = (&peerAtDoor{v.gate, v.ctx, v.req}).peerOrigin()
 	}
 	e.label = &at.label
 	for _, uri := range uris {
@@ -240,8 +235,8 @@ func (v *visit) judgeURIs(uris []string) error {
 			break
 		}
 	}
-	if e.finding == nil || at.found != nil && at.found.weight() > e.finding.weight() {
-		e.finding = at.found
+	if at.hasFound && (e.finding == nil || at.found.weight() > e.finding.weight()) {
+		e.finding = &at.found
 	}
 	if at.verdict <= accepted {
 		return nil
@@ -250,7 +245,7 @@ func (v *visit) judgeURIs(uris []string) error {
 	if e.concluded.CompareAndSwap(false, true) {
 		d := v.details(&at.label)
 		d.about.target = at.target
-		v.gate.tell(v.ctx, v.now, *at.found, d)
+		v.gate.tell(v.ctx, v.now, at.found, d)
 	}
 	switch at.verdict {
 	case refused:

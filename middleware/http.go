@@ -168,7 +168,7 @@ func (g *Gate) standIn(ctx context.Context, msg []byte) (answer []byte, passed *
 	}
 	if v.object(decision.Fault, decision.ReasonSeams, errHooks) == nil {
 		if v.mode != DangerouslyOff {
-			g.tell(ctx, v.now, *v.entry.finding, v.details(nil))
+			g.tell(ctx, v.now, *v.entry().finding, v.details(nil))
 		}
 		return nil, v
 	}

@@ -80,13 +80,20 @@ func (r *record) peerOrigin() peerOrigin {
 	return r.gate.peers.of(server.ClientSessionFromContext(r.Context))
 }
 
-// peerAtDoor is record.peerOrigin for a request that has no record yet.
-func (g *Gate) peerAtDoor(ctx context.Context, req *wire.Request) peerOrigin {
+// peerAtDoor is the peer of a request that has no record yet.
+type peerAtDoor struct {
+	gate *Gate
+	ctx  context.Context
+	req  wire.Request
+}
+
+// peerOrigin returns what is known of the peer.
+func (p *peerAtDoor) peerOrigin() peerOrigin {
 	var meta mcp.Meta
-	if json.Unmarshal(req.MetaObject, &meta) == nil && mcp.IsModernProtocol(meta.ProtocolVersion()) {
+	if json.Unmarshal(p.req.MetaObject, &meta) == nil && mcp.IsModernProtocol(meta.ProtocolVersion()) {
 		return originInMeta(&meta)
 	}
-	return g.peers.of(server.ClientSessionFromContext(ctx))
+	return p.gate.peers.of(server.ClientSessionFromContext(p.ctx))
 }
 
 // peers holds what the peers of this server's sessions have declared, for as long as

@@ -55,7 +55,8 @@ type record struct {
 	violation *flowerrors.Violation
 	problem   string // what is invalid
 
-	found     *finding // the weightiest so far
+	found     finding // the weightiest so far
+	hasFound  bool
 	concluded bool     // the operator has its record
 	stopped   bool     // and knows that it was stopped
 	bound     bool     // an entry leads to it, so the way out concludes it at the latest
@@ -234,9 +235,8 @@ func (r *record) note(f finding) verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f.asked = cmp.Or(f.asked, r.target)
-	if r.found == nil || f.weight() > r.found.weight() {
-		kept := f // so that only what is kept is allocated
-		r.found = &kept
+	if !r.hasFound || f.weight() > r.found.weight() {
+		r.found, r.hasFound = f, true
 	}
 	v := f.inForce()
 	if v <= r.verdict {
@@ -287,6 +287,13 @@ func (r *record) state() verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.verdict
+}
+
+// judged returns the method that the Before hook has announced, and the verdict in force.
+func (r *record) judged() (mcp.MCPMethod, verdict) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.method, r.verdict
 }
 
 // outcome says what becomes of an answer of that kind. held is what becomes of one that

@@ -36,16 +36,21 @@ func (g *Gate) pass(ctx context.Context, method mcp.MCPMethod, last, own bool) e
 		}
 		return nil
 	}
+	bound, v := r.judged()
+	var fault error
 	switch {
-	case r.about().method != method:
-		r.fail(decision.ReasonSeams, errUnbound)
+	case bound != method:
+		fault = errUnbound
 	case !last:
-		r.fail(decision.ReasonSeams, errChain("a handler middleware"))
+		fault = errChain("a handler middleware")
+	case v == undecided:
+		fault = errUndecided
 	}
-	if r.state() == undecided {
-		r.fail(decision.ReasonSeams, errUndecided)
+	if fault != nil {
+		r.fail(decision.ReasonSeams, fault)
+		v = r.state()
 	}
-	if r.state() != accepted {
+	if v != accepted {
 		return r.apply()
 	}
 	if !own {

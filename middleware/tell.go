@@ -17,14 +17,14 @@ import (
 
 // details is what a record says of a request besides what was found.
 type details struct {
-	about  about
-	known  bool // the target is the server's own word
-	rawID  []byte
-	id     any // where the text of the id is not known
-	took   time.Duration
-	label  *policydecl.Label // nil: nobody has looked for one
-	origin func() peerOrigin // nil: unknown
-	meta   *mcp.Meta         // of a request whose context says nothing of the protocol yet
+	about about
+	known bool // the target is the server's own word
+	rawID []byte
+	id    any // where the text of the id is not known
+	took  time.Duration
+	label *policydecl.Label                    // nil: nobody has looked for one
+	peer  interface{ peerOrigin() peerOrigin } // nil: unknown
+	meta  *mcp.Meta                            // of a request whose context says nothing of the protocol yet
 
 	version string // of the protocol, by the HTTP header of the request
 }
@@ -59,8 +59,8 @@ func (g *Gate) tell(ctx context.Context, st *state, f finding, d details) {
 	rec.Client, rec.Protocol, rec.Session = peerIdentity(ctx, d.meta)
 	rec.Protocol = cmp.Or(rec.Protocol, decision.Text(cmp.Or(d.version, g.statedVersion(ctx))))
 	origin := originUnknown
-	if d.origin != nil {
-		origin = d.origin()
+	if d.peer != nil {
+		origin = d.peer.peerOrigin()
 	}
 	rec.FlowOrigin = origin.String()
 	g.recorder.record(ctx, rec)
