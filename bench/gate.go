@@ -23,6 +23,7 @@ type Guard string
 // The guards.
 const (
 	Bare         Guard = "none"         // mcp-go alone
+	Seams        Guard = "seams"        // mcp-go with functions that do nothing wherever the gate has one
 	Hand         Guard = "hand"         // a middleware for tool handlers, written by hand
 	Flowgate     Guard = "flowgate"     // the gate, with a logger that wants nothing
 	FlowgateLog  Guard = "flowgate+log" // the gate, with a logger that writes every record as JSON to nowhere
@@ -30,7 +31,7 @@ const (
 )
 
 // Guards lists the guards; Bare is the first.
-func Guards() []Guard { return []Guard{Bare, Hand, Flowgate, FlowgateLog, FlowgateSink} }
+func Guards() []Guard { return []Guard{Bare, Seams, Hand, Flowgate, FlowgateLog, FlowgateSink} }
 
 // toolName is the tool that requests call. What else a server has is numbered.
 const toolName = "search"
@@ -51,11 +52,17 @@ type site struct {
 func newSite(guard Guard, l load) (*site, error) {
 	s := &site{}
 	var opts []server.ServerOption
-	if guard == Hand {
+	gated := false
+	switch guard {
+	case Bare:
+	case Seams:
+		opts = emptySeams()
+	case Hand:
 		opts = append(opts, server.WithToolHandlerMiddleware(byHand(toolTokens)))
+	default:
+		gated = true
 	}
 	s.server = server.NewMCPServer("records", "1", append(opts, server.WithToolCapabilities(false), server.WithResourceCapabilities(false, false))...)
-	gated := guard != Bare && guard != Hand
 	if err := s.declare(gated, l); err != nil || !gated {
 		return s, err
 	}
@@ -110,6 +117,34 @@ const answerText = "ran"
 func read(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 	return []mcp.ResourceContents{mcp.TextResourceContents{URI: req.Params.URI, Text: answerText}}, nil
 }
+
+// emptySeams are the places inside mcp-go in which the gate stands for a tools/call, with
+// nothing in them: what any guard costs that wants to see the message, its _meta, the tool
+// and the answer.
+func emptySeams() []server.ServerOption {
+	hooks := &server.Hooks{}
+	hooks.AddOnRequestInitialization(func(context.Context, any, any) error { return nil })
+	hooks.AddBeforeCallTool(func(context.Context, any, *mcp.CallToolRequest) {})
+	hooks.AddOnSuccess(func(context.Context, any, mcp.MCPMethod, any, any) {})
+	hooks.AddOnError(func(context.Context, any, mcp.MCPMethod, any, error) {})
+	return []server.ServerOption{
+		server.WithHooks(hooks),
+		server.WithMetaPropagator(emptyPropagator{}),
+		server.WithToolFilter(func(_ context.Context, tools []mcp.Tool) []mcp.Tool { return tools }),
+		server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc { return next }),
+	}
+}
+
+// emptyPropagator hands every request a context of its own, and nothing in it.
+type emptyPropagator struct{}
+
+// ExtractMeta returns a context that is the request's.
+func (p emptyPropagator) ExtractMeta(ctx context.Context, _ *mcp.Meta) context.Context {
+	return context.WithValue(ctx, p, p)
+}
+
+// InjectMeta does nothing.
+func (emptyPropagator) InjectMeta(_ context.Context, meta *mcp.Meta) *mcp.Meta { return meta }
 
 // byHand is what the author of a server might write in place of a gate: it looks at the label
 // that mcp-go has decoded, takes assurances and principals as they are spelled, and answers
@@ -180,7 +215,7 @@ func request(method, params, label string, size int) ([]byte, error) {
 // call returns a call of the tool.
 func call(guard Guard, accept bool, size int) (message, error) {
 	label, want := acceptedLabel, answerText
-	if !accept && guard != Bare { // a bare server refuses nothing
+	if !accept && guard != Bare && guard != Seams { // these refuse nothing
 		label, want = refusedLabel, handText
 		if guard != Hand {
 			want = refusedText

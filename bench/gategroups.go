@@ -1,8 +1,13 @@
 package bench
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/wire"
+	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
 // Sizes of messages.
@@ -37,6 +42,44 @@ func GateName(via string, size int, accept bool) string {
 	return fmt.Sprintf("via=%s/size=%s/verdict=%s", via, SizeName(size), verdict)
 }
 
+// PartsName is the name of the group that times what the gate does for one small call.
+const PartsName = "parts/size=400B"
+
+// The parts of the gate's work for one call that can be timed by themselves.
+const (
+	PartMessage  = "part=message"  // its bytes are read strictly (L8)
+	PartLabel    = "part=label"    // the label is read from decoded JSON
+	PartDecision = "part=decision" // and compared with the policy of the tool
+)
+
+// partsGroup times the parts of the gate's work for an accepted call.
+func partsGroup() Group {
+	return Group{
+		Section: Gate, Name: PartsName, Batch: time.Millisecond / 2, Weight: 3,
+		Make: func() ([]Op, func(), error) {
+			m, err := call(Flowgate, true, Small)
+			if err != nil {
+				return nil, nil, err
+			}
+			set, err := policydecl.Compile(policydecl.Config{URI: ownURI})
+			if err != nil {
+				return nil, nil, err
+			}
+			var decoded any
+			if err := json.Unmarshal([]byte(acceptedLabel), &decoded); err != nil {
+				return nil, nil, err
+			}
+			read := policydecl.LabelOf(decoded, true, policydecl.Limits{})
+			policy := policydecl.AcceptFrom(toolTokens...)
+			return []Op{
+				{PartMessage, once(true, func() bool { _, err := wire.ReadRequest(m.raw); return err == nil })},
+				{PartLabel, once(true, func() bool { l := policydecl.LabelOf(decoded, true, policydecl.Limits{}); return l.Complete() })},
+				{PartDecision, once(true, func() bool { return set.Decide(context.Background(), &read, policy).Accepted() })},
+			}, func() {}, nil
+		},
+	}
+}
+
 // gateGroups compares the guards, for every kind of request.
 func gateGroups() []Group {
 	var all []Group
@@ -59,7 +102,7 @@ func gateGroups() []Group {
 			}
 		}
 	}
-	return all
+	return append(all, partsGroup())
 }
 
 func gateOps(via string, size int, accept bool) (ops []Op, done func(), err error) {

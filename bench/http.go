@@ -11,16 +11,16 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// wire is a site that is served over HTTP on the loopback interface, with clients that
+// loopback is a site that is served over HTTP on the loopback interface, with clients that
 // keep their connections.
-type wire struct {
+type loopback struct {
 	url    string
 	server *http.Server
 	client *http.Client
 }
 
 // serve puts a site on the wire, for as many clients at once as are given.
-func (s *site) serve(clients int) (*wire, error) {
+func (s *site) serve(clients int) (*loopback, error) {
 	var h http.Handler = server.NewStreamableHTTPServer(s.server, server.WithStateLess(true))
 	if s.gate != nil {
 		var err error
@@ -32,7 +32,7 @@ func (s *site) serve(clients int) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{
+	w := &loopback{
 		url:    "http://" + l.Addr().String() + "/mcp",
 		server: &http.Server{Handler: h},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConns: clients, MaxIdleConnsPerHost: clients}},
@@ -41,13 +41,13 @@ func (s *site) serve(clients int) (*wire, error) {
 	return w, nil
 }
 
-func (w *wire) close() {
+func (w *loopback) close() {
 	w.client.CloseIdleConnections()
 	_ = w.server.Close()
 }
 
 // post sends one message and reads the whole answer into buf.
-func (w *wire) post(m message, buf *bytes.Buffer) error {
+func (w *loopback) post(m message, buf *bytes.Buffer) error {
 	req, err := http.NewRequest(http.MethodPost, w.url, bytes.NewReader(m.raw))
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (w *wire) post(m message, buf *bytes.Buffer) error {
 }
 
 // posts sends n messages, one after the other for each of the clients.
-func (w *wire) posts(m message, n, clients int) {
+func (w *loopback) posts(m message, n, clients int) {
 	if clients == 1 {
 		w.postAll(m, n)
 		return
@@ -82,7 +82,7 @@ func (w *wire) posts(m message, n, clients int) {
 	wg.Wait()
 }
 
-func (w *wire) postAll(m message, n int) {
+func (w *loopback) postAll(m message, n int) {
 	var buf bytes.Buffer
 	for range n {
 		if err := w.post(m, &buf); err != nil {

@@ -48,9 +48,15 @@ func (r *results) aims() []aim {
 			fmt.Sprintf("%s (quartiles %s to %s)", percent(q.Median), percent(q.Low), percent(q.High)), (q.Median-1)*100 <= g.limit,
 		})
 	}
+	tools := curveOf("tools")
+	few, many := tools.Sizes[0], tools.Sizes[len(tools.Sizes)-1]
+	list = append(list, aim{
+		"what the gate adds to a call does not grow with the tools of a server",
+		fmt.Sprintf("%s with %d, %s with %d", duration(r.added(tools, few)), few, duration(r.added(tools, many)), many),
+		r.added(tools, many) <= flat*r.added(tools, few),
+	})
 	for _, c := range []struct{ of, side, what string }{
 		{"tokens", engineFlowgate, "a decision does not grow with the tokens of a policy"},
-		{"tools", gateFlowgate, "a call does not grow with the tools of a server"},
 		{"templates-lookup", "call=Resource", "finding policies does not grow with the templates of a server"},
 	} {
 		curve := curveOf(c.of)
@@ -129,6 +135,8 @@ func guardText(g bench.Guard) string {
 	switch g {
 	case bench.Bare:
 		return "mcp-go alone"
+	case bench.Seams:
+		return "seams with nothing in them"
 	case bench.Hand:
 		return "the middleware by hand"
 	case bench.Flowgate:

@@ -44,6 +44,7 @@ func (r *results) markdown() string {
 	p.line("Not growing means: at most %.2f times the time over the whole range.\n", flat)
 	r.decisions(p)
 	r.gates(p)
+	r.breakdown(p)
 	r.curves(p)
 	r.lost(p)
 	p.line("## What is unfair, and to whom\n")
@@ -79,21 +80,9 @@ func (r *results) decisions(p *page) {
 		}
 		p.table(head, rows)
 	}
-	p.line("### Allocations, from a label that is read\n")
-	head := []string{"decision"}
-	for _, e := range bench.Engines() {
-		head = append(head, e.Name)
+	for _, from := range bench.Forms() {
+		r.allocations(p, from)
 	}
-	var rows [][]string
-	for _, c := range bench.Cases() {
-		row := []string{"`" + c.Name + "`"}
-		for _, e := range bench.Engines() {
-			s := r.decide(bench.FromPrepared, c).of("engine=" + e.Name)
-			row = append(row, fmt.Sprintf("%s, %s B", count(s.Allocs), count(s.Bytes)))
-		}
-		rows = append(rows, row)
-	}
-	p.table(head, rows)
 	p.line("### What the others cannot say\n")
 	for _, d := range bench.Differences() {
 		flowgate, others := "refuses", "accept"
@@ -105,9 +94,29 @@ func (r *results) decisions(p *page) {
 	p.line("- Vendor tokens, which a function of the server decides, are left out: only OPA can call Go, as a built-in function.\n")
 }
 
+// allocations says how much memory the decisions take from one form of the label.
+func (r *results) allocations(p *page, from bench.Form) {
+	p.line("### Allocations, from %s\n", formText(from))
+	head := []string{"decision"}
+	for _, e := range bench.Engines() {
+		head = append(head, e.Name)
+	}
+	var rows [][]string
+	for _, c := range bench.Cases() {
+		row := []string{"`" + c.Name + "`"}
+		for _, e := range bench.Engines() {
+			s := r.decide(from, c).of("engine=" + e.Name)
+			row = append(row, fmt.Sprintf("%s, %s B", count(s.Allocs), count(s.Bytes)))
+		}
+		rows = append(rows, row)
+	}
+	p.table(head, rows)
+}
+
 func (r *results) gates(p *page) {
 	p.line("## The gate\n")
-	p.line("One `tools/call`. *none* is mcp-go alone, which refuses nothing: in the tables of refusals it runs the tool. *hand* is a middleware")
+	p.line("One `tools/call`. *none* is mcp-go alone, which refuses nothing: in the tables of refusals it runs the tool. So does *seams*,")
+	p.line("mcp-go with functions that do nothing wherever the gate has one. *hand* is a middleware")
 	p.line("for tool handlers that compares what stands in `_meta` and answers with a tool result, as one might write it oneself.")
 	p.line("*flowgate* has a logger that wants nothing; *+log* writes every record as JSON to nowhere, *+sink* hands it to a function.")
 	p.line("Over HTTP the client is in the figures, and it is the same for all.\n")
@@ -131,6 +140,42 @@ func (r *results) gates(p *page) {
 			}
 		}
 	}
+}
+
+// breakdown says where the gate's time goes in the call whose aim is the tightest.
+func (r *results) breakdown(p *page) {
+	m := r.gate(bench.ViaHandle, bench.Small, true)
+	base := m.of(gateBare).Quartiles().Median
+	added := (m.of(gateFlowgate).Over(m.of(gateBare)).Median - 1) * base
+	seams := (m.of("mw="+string(bench.Seams)).Over(m.of(gateBare)).Median - 1) * base
+	rest := added
+	var rows [][]string
+	row := func(what string, ns float64) {
+		rows = append(rows, []string{what, duration(max(ns, 0)), percent(1 + ns/base)})
+	}
+	for _, part := range []struct {
+		what string
+		ns   float64
+	}{
+		{"mcp-go calls its hooks, filter, middleware and propagator, with nothing in them (*seams*)", seams},
+		{"the bytes of the message are read strictly, for what has two readings (L8)", r.part(bench.PartMessage)},
+		{"the label is read, each URI in canonical form (L2 to L7)", r.part(bench.PartLabel)},
+		{"the decision (P7)", r.part(bench.PartDecision)},
+	} {
+		row(part.what, part.ns)
+		rest -= part.ns
+	}
+	row("all else: the record of the request and its context, the policies of the tool, the checks that the gate still stands last, memory and what it takes to collect it", rest)
+	row("**the gate, all together**", added)
+	p.line("### Where the time of a small call goes\n")
+	p.line("What the gate adds to `%s`. The parts are timed by themselves in the same run, where nothing else", bench.GateName(bench.ViaHandle, bench.Small, true))
+	p.line("empties the caches between two runs, so they are lower bounds, and *all else* an upper one.\n")
+	p.table([]string{"part", "time", "of mcp-go alone"}, rows)
+	p.line("The aims for small calls allow %s here and %s over HTTP. The first four rows alone come to %s. They are what a gate is for: one",
+		duration(0.05*base), duration(0.03*r.gate(bench.ViaHTTP, bench.Small, true).of(gateBare).Quartiles().Median), duration(added-rest))
+	p.line("that leaves out any of them does not see a message as mcp-go does, or does not judge it. The cost is about the same for every call,")
+	p.line("so its share falls with the size of the message (see *bytes* below) and with the work of the tool, which here does nothing. It takes")
+	p.line("%s allocations of %s B more than mcp-go alone.\n", count(m.of(gateFlowgate).Allocs-m.of(gateBare).Allocs), count(m.of(gateFlowgate).Bytes-m.of(gateBare).Bytes))
 }
 
 // curveTexts say what each curve is.
@@ -198,4 +243,8 @@ In favour of flowgate:
   better for OPA.
 - The labels are prepared for each in the form it likes best only in the first table; in the others the conversion is in the time.
 - The tool answers at once. Whatever a real one does makes the share of the gate smaller.
+- The aims for the gate are measured without a log of decisions and without a sink. A server that keeps records pays for them:
+  *+log* and *+sink* say how much.
+- With a thousand templates mcp-go's own search takes a hundred times as long as the gate, so the gate's part cannot be told from the noise
+  there; the curve *templates-lookup* measures it by itself.
 `

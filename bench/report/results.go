@@ -41,6 +41,11 @@ func (r *results) gate(via string, size int, accept bool) measured {
 	return r.groups[key{bench.Gate, bench.GateName(via, size, accept)}]
 }
 
+// part returns the median time of one part of the gate's work for a small call.
+func (r *results) part(name string) float64 {
+	return r.groups[key{bench.Gate, bench.PartsName}].of(name).Quartiles().Median
+}
+
 // curve returns the median times of one side of a curve, by size.
 func (r *results) curve(c bench.Curve, side string) []float64 {
 	var list []float64
@@ -65,6 +70,11 @@ const (
 	gateFlowgate   = "mw=" + string(bench.Flowgate)
 	gateBare       = "mw=" + string(bench.Bare)
 )
+
+// added returns how much longer a request takes with the gate, at one size of a curve.
+func (r *results) added(c bench.Curve, n int) float64 {
+	return r.at(c, gateFlowgate, n).Less(r.at(c, gateBare, n)).Median
+}
 
 // faster returns how many times faster flowgate takes the decisions than an engine
 // does: the median of each.

@@ -35,6 +35,16 @@ func (s Series) Over(base Series) Quartiles {
 	return QuartilesOf(ratios)
 }
 
+// Less returns the quartiles of how much longer s takes than base, in nanoseconds, round by
+// round.
+func (s Series) Less(base Series) Quartiles {
+	differences := make([]float64, min(len(s.NS), len(base.NS)))
+	for i := range differences {
+		differences[i] = s.NS[i] - base.NS[i]
+	}
+	return QuartilesOf(differences)
+}
+
 // TotalOver returns what s took in all rounds together, in units of base. Other than the
 // quartiles it has everything in it: the garbage that is collected now and then, and
 // whatever else the machine did.

@@ -32,6 +32,9 @@ func TestOver(t *testing.T) {
 	if got := a.Over(b); got != (paired.Quartiles{Low: 2, Median: 2, High: 2}) {
 		t.Errorf("Over() = %v", got)
 	}
+	if got := a.Less(b); got != (paired.Quartiles{Low: 2, Median: 3, High: 11.5}) {
+		t.Errorf("Less() = %v", got)
+	}
 	if got := a.TotalOver(b); got != 2 {
 		t.Errorf("TotalOver() = %v", got)
 	}
