@@ -81,6 +81,13 @@ func (f *bxFix) resource(name string) server.ResourceHandlerFunc {
 	}
 }
 
+func (f *bxFix) prompt(name string) server.PromptHandlerFunc {
+	return func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		f.note("prompt "+name, "")
+		return &mcp.GetPromptResult{}, nil
+	}
+}
+
 // CompletePromptArgument makes the fixture a completion provider.
 func (f *bxFix) CompletePromptArgument(_ context.Context, name string, _ mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
 	f.note("completion prompt "+name, "")
@@ -136,10 +143,7 @@ func bxServer(t testing.TB, open bool) *bxFix {
 			}),
 		middleware.AddResource(f.srv, mcp.NewResource("records://customers", "customers"), policy("self", "user"), f.resource("static")),
 		middleware.AddResourceTemplate(f.srv, mcp.NewResourceTemplate("notes://export{?data}", "note"), policy("user"), server.ResourceTemplateHandlerFunc(f.resource("export"))),
-		middleware.AddPrompt(f.srv, mcp.NewPrompt("brief"), policy("user"), func(_ context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			f.note("prompt brief", "")
-			return &mcp.GetPromptResult{}, nil
-		}))
+		middleware.AddPrompt(f.srv, mcp.NewPrompt("brief"), policy("user"), f.prompt("brief")))
 	f.srv.AddResourceTemplate(mcp.NewResourceTemplate("notes://item/{id}", "item"), server.ResourceTemplateHandlerFunc(f.resource("item")))
 	f.srv.AddResourceTemplate(mcp.NewResourceTemplate("file:///{+path}", "files"), server.ResourceTemplateHandlerFunc(f.resource("file")))
 	if !open {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -41,6 +42,9 @@ type Gate struct {
 
 	// The author has prompt filters, so a prompt may be hidden.
 	hidesPrompts bool
+
+	// What was registered again without the policy it had, and has been logged.
+	dropped sync.Map // key -> true
 
 	peers peers
 }

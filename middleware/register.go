@@ -15,6 +15,11 @@ import (
 // AddTool registers a tool with its policy, in place of server.MCPServer.AddTool. An
 // absent policy leaves the tool to the server's default.
 //
+// To replace a tool while the gate serves, take it from the server first, with its
+// DeleteTools. The policy stays with the name: if somebody registers the tool again without
+// a helper and without a policy, calls have to be accepted by it and by the default, and
+// the log says so.
+//
 // The error lists the mistakes of the declaration, which is then not registered. Like
 // all helpers it may be called from any goroutine, before the gate is built and while
 // it serves; see "Declaring policies" in the package documentation.

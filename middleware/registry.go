@@ -194,7 +194,7 @@ func (r *registry) record(t target, p policydecl.Policy, registered func() bool)
 			return nil, &flowerrors.ConfigError{
 				Path: targetPath(t.kind, t.name), Reason: flowerrors.ReasonDuplicate,
 				Detail: "declared twice, first by " + o.String() + " and now by " + t.origin.String() + "; the first stays",
-				Hint:   "declare its policy in one place",
+				Hint:   onceHint(o, t),
 			}
 		}
 		gone = append(gone, listed{earlier, r.lookup(earlier)})
@@ -210,6 +210,19 @@ func (r *registry) record(t target, p policydecl.Policy, registered func() bool)
 			r.put(d.target, d.policy)
 		}
 	}, nil
+}
+
+// onceHint says how to declare again what was declared before, by o.
+func onceHint(o origin, t target) string {
+	switch {
+	case o == byGovern || t.origin == byGovern || t.kind == policydecl.Template:
+		return "declare its policy in one place"
+	case t.kind == policydecl.Tool:
+		return "declare it once; to replace it, take it from the server first, with DeleteTools"
+	case t.kind == policydecl.Prompt:
+		return "declare it once; to replace it, take it from the server first, with DeletePrompts"
+	}
+	return "declare it once; to replace it, take it from the server first, with DeleteResources"
 }
 
 // put stores a policy. The caller holds r.mu.

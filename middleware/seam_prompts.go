@@ -46,11 +46,12 @@ func (g *Gate) filterPrompts(ctx context.Context, prompts []mcp.Prompt) []mcp.Pr
 	}
 	r.confirm()
 	for _, prompt := range prompts {
-		if p, err := g.promptPolicy(prompt); err != nil {
+		var buf [2]policydecl.Policy
+		if policies, err := g.promptPolicies(ctx, buf[:0], prompt); err != nil {
 			r.fail(decision.ReasonPolicy, err)
 		} else {
-			var all [2]governing
-			r.judge(r.by().governNamed(all[:0], key{policydecl.Prompt, prompt.Name}, p)...)
+			var all [3]governing
+			r.judge(r.by().governNamed(all[:0], key{policydecl.Prompt, prompt.Name}, policies...)...)
 		}
 	}
 	return prompts
@@ -94,9 +95,9 @@ func (g *Gate) beforeComplete(ctx context.Context, id any, req *mcp.CompleteRequ
 	switch ref := req.Params.Ref.(type) {
 	case mcp.PromptReference:
 		r.bind(ctx, id, req.Header, mcp.MethodCompletionComplete, ref.Name, false)
-		var p policydecl.Policy
-		if p, err = g.promptPolicyByName(ref.Name); err == nil {
-			all = r.by().governNamed(all, key{policydecl.Prompt, ref.Name}, p)
+		var policies []policydecl.Policy
+		if policies, err = g.promptPoliciesByName(ctx, nil, ref.Name); err == nil {
+			all = r.by().governNamed(all, key{policydecl.Prompt, ref.Name}, policies...)
 		}
 		r.discreet = g.hidesPrompts // not to show the policy of a hidden prompt (G1)
 	case mcp.ResourceReference:

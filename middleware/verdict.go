@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -40,13 +41,14 @@ func declared(meta *mcp.Meta) (policydecl.Policy, error) {
 //  1. the policy in the declaration's _meta,
 //  2. for a session's tool, that of the global tool of the same name,
 //  3. one set by Govern,
-//  4. absent, which Decide reads as the default.
+//  4. that which a helper was told about a tool of that name, and the default besides:
+//     somebody has registered the tool again without a policy,
+//  5. absent, which Decide reads as the default.
 //
 // tool is the declaration as the author's filters have handed it on; as says that
 // there are none. They may have built it anew, to show another description for
 // instance; then 1 is the policy of the tool as registered. mcp-go does not show task
-// tools, so there what the helper was told counts, and the default besides, in case
-// the tool was registered again without a policy.
+// tools, so there 4 is what always counts.
 func (g *Gate) toolPolicies(ctx context.Context, dst []policydecl.Policy, tool mcp.Tool, as bool) ([]policydecl.Policy, error) {
 	p, err := declared(tool.Meta)
 	if err != nil {
@@ -71,38 +73,62 @@ func (g *Gate) toolPolicies(ctx context.Context, dst []policydecl.Policy, tool m
 			return append(dst, p), err
 		}
 	}
-	return append(dst, g.reg.lookup(target{policydecl.Tool, tool.Name, byGovern})), nil
+	return g.undeclared(ctx, dst, key{policydecl.Tool, tool.Name}), nil
 }
 
-// promptPolicy returns the policy of a prompt that is about to run, in the same
+// undeclared appends the policies of a tool or prompt whose declaration has none.
+func (g *Gate) undeclared(ctx context.Context, dst []policydecl.Policy, k key) []policydecl.Policy {
+	if p := g.reg.lookup(target{k.kind, k.name, byGovern}); !p.IsZero() {
+		return append(dst, p)
+	}
+	p := g.reg.lookup(target{k.kind, k.name, helper})
+	if p.IsZero() {
+		return append(dst, p)
+	}
+	if _, told := g.dropped.LoadOrStore(k, true); !told {
+		g.recorder.say(ctx, slog.LevelWarn, "flowgate: registered again without the policy it had; requests have to meet that and the default; register it with the helper, after removing it from the server",
+			slog.String("target", targetPath(k.kind, k.name)))
+	}
+	return append(dst, p, policydecl.Policy{})
+}
+
+// promptPolicies appends the policies of a prompt that is about to run, in the same
 // order.
-func (g *Gate) promptPolicy(prompt mcp.Prompt) (policydecl.Policy, error) {
+func (g *Gate) promptPolicies(ctx context.Context, dst []policydecl.Policy, prompt mcp.Prompt) ([]policydecl.Policy, error) {
 	p, err := declared(prompt.Meta)
 	if err != nil {
-		return p, flowerrors.Under(targetPath(policydecl.Prompt, prompt.Name), err)
+		return append(dst, p), flowerrors.Under(targetPath(policydecl.Prompt, prompt.Name), err)
 	}
 	if !p.IsZero() {
-		return p, nil
+		return append(dst, p), nil
 	}
 	if g.hidesPrompts {
 		// A filter of the author's may have built the declaration anew.
-		return g.promptPolicyByName(prompt.Name)
+		return g.promptPoliciesByName(ctx, dst, prompt.Name)
 	}
-	return g.reg.lookup(target{policydecl.Prompt, prompt.Name, byGovern}), nil
+	return g.undeclared(ctx, dst, key{policydecl.Prompt, prompt.Name}), nil
 }
 
-// promptPolicyByName returns the policy of the prompt as registered, which is also
-// that of completions that refer to it. There need be no such prompt: mcp-go asks the
-// provider all the same. mcp-go shows single prompts to nobody, so this looks through
-// all of them.
-func (g *Gate) promptPolicyByName(name string) (policydecl.Policy, error) {
-	if prompt := g.server.ListPrompts()[name]; prompt != nil {
-		p, err := declared(prompt.Prompt.Meta)
-		if err != nil || !p.IsZero() {
-			return p, flowerrors.Under(targetPath(policydecl.Prompt, name), err)
-		}
+// promptPoliciesByName appends the policies of the prompt as registered, which are also
+// those of completions that refer to it. There need be no such prompt: mcp-go asks the
+// provider all the same.
+func (g *Gate) promptPoliciesByName(ctx context.Context, dst []policydecl.Policy, name string) ([]policydecl.Policy, error) {
+	p, err := g.promptPolicyByName(name)
+	if err != nil || !p.IsZero() {
+		return append(dst, p), err
 	}
-	return g.reg.lookup(target{policydecl.Prompt, name, byGovern}), nil
+	return g.undeclared(ctx, dst, key{policydecl.Prompt, name}), nil
+}
+
+// promptPolicyByName returns the policy in the declaration of a prompt. mcp-go shows single
+// prompts to nobody, so this looks through all of them.
+func (g *Gate) promptPolicyByName(name string) (policydecl.Policy, error) {
+	prompt := g.server.ListPrompts()[name]
+	if prompt == nil {
+		return policydecl.Policy{}, nil
+	}
+	p, err := declared(prompt.Prompt.Meta)
+	return p, flowerrors.Under(targetPath(policydecl.Prompt, name), err)
 }
 
 // governSession completes what the server's own declarations have found with those of the
