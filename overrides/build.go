@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -17,18 +18,18 @@ type builder struct {
 }
 
 // wrong reports a value of the wrong type, unless something is reported of it already.
-func (b *builder) wrong(p *place, n *node, rule policydecl.Rule, detail, hint string) {
+func (b *builder) wrong(p *place.Place, n *node, rule policydecl.Rule, detail, hint string) {
 	if n.kind != unreadable {
 		b.add(p, n.line, rule, flowerrors.ConfigError{Value: n.shown(), Reason: flowerrors.ReasonType, Detail: detail, Hint: hint})
 	}
 }
 
 // unknown reports a member that means nothing where it is.
-func (b *builder) unknown(p *place, m member, known []string) {
+func (b *builder) unknown(p *place.Place, m member, known []string) {
 	if b.full() { // looking for what was meant takes its time
 		return
 	}
-	b.add(p.member(m.name), m.line, "P6", flowerrors.ConfigError{
+	b.add(p.Member(m.name), m.line, "P6", flowerrors.ConfigError{
 		Value: m.name, Reason: flowerrors.ReasonUnknownMember, Detail: "no such member", Hint: nearest(m.name, known),
 	})
 }
@@ -54,7 +55,7 @@ func (b *builder) root(n *node) {
 	}
 	stated := false
 	for _, m := range n.members {
-		p := (*place)(nil).member(m.name)
+		p := (*place.Place)(nil).Member(m.name)
 		switch m.name {
 		case memberVersion:
 			stated = true
@@ -82,7 +83,7 @@ func (b *builder) root(n *node) {
 		}
 	}
 	if !stated && !b.dropped(memberVersion) {
-		b.add((*place)(nil).member(memberVersion), n.line, "P6", flowerrors.ConfigError{
+		b.add((*place.Place)(nil).Member(memberVersion), n.line, "P6", flowerrors.ConfigError{
 			Reason: flowerrors.ReasonMissing, Detail: "the version of the format is missing", Hint: shape,
 		})
 	}
@@ -91,12 +92,12 @@ func (b *builder) root(n *node) {
 
 // dropped reports whether a member of the root is there but could not be read.
 func (b *builder) dropped(name string) bool {
-	pointer := (*place)(nil).member(name).pointer()
+	pointer := (*place.Place)(nil).Member(name).Pointer()
 	return slices.ContainsFunc(b.faults, func(f Fault) bool { return f.Pointer == pointer })
 }
 
 // version reads the version of the format.
-func (b *builder) version(p *place, n *node) {
+func (b *builder) version(p *place.Place, n *node) {
 	const hint = "write the number " + version
 	switch {
 	case n.kind != number:
@@ -109,7 +110,7 @@ func (b *builder) version(p *place, n *node) {
 }
 
 // boolean reads a switch.
-func (b *builder) boolean(p *place, n *node, rule policydecl.Rule) bool {
+func (b *builder) boolean(p *place.Place, n *node, rule policydecl.Rule) bool {
 	if n.kind != boolean {
 		b.wrong(p, n, rule, "it is a boolean", "write true or false")
 		return false
@@ -118,7 +119,7 @@ func (b *builder) boolean(p *place, n *node, rule policydecl.Rule) bool {
 }
 
 // mode reads a mode (M1).
-func (b *builder) mode(p *place, n *node) policydecl.Mode {
+func (b *builder) mode(p *place.Place, n *node) policydecl.Mode {
 	const hint = `write "enforce", "report" or "off"`
 	switch n.kind {
 	case text:
@@ -136,7 +137,7 @@ func (b *builder) mode(p *place, n *node) policydecl.Mode {
 }
 
 // policy reads the server's default (P4).
-func (b *builder) policy(p *place, n *node) {
+func (b *builder) policy(p *place.Place, n *node) {
 	if n.kind != object {
 		b.wrong(p, n, "P4", "a flow policy is an object", `write {"acceptFrom":["self","user"]}, or leave the member out to keep the code's default`)
 		return
@@ -156,18 +157,18 @@ func (b *builder) policy(p *place, n *node) {
 }
 
 // section reads the targets of one kind.
-func (b *builder) section(k policydecl.TargetKind, p *place, n *node) {
+func (b *builder) section(k policydecl.TargetKind, p *place.Place, n *node) {
 	if n.kind != object {
 		b.wrong(p, n, "P6", "it is an object with a member for each of the "+k.String(), "write a name, a colon and what is said about it, or leave the member out")
 		return
 	}
 	for _, m := range n.members {
-		b.target(k, p.member(m.name), m)
+		b.target(k, p.Member(m.name), m)
 	}
 }
 
 // target reads what is said about one target.
-func (b *builder) target(k policydecl.TargetKind, p *place, m member) {
+func (b *builder) target(k policydecl.TargetKind, p *place.Place, m member) {
 	if m.value.kind != object {
 		b.wrong(p, m.value, "P6", "what is said about a target is an object", `write {"acceptFrom":["user"]} or {"mode":"report"}`)
 		return
@@ -179,7 +180,7 @@ func (b *builder) target(k policydecl.TargetKind, p *place, m member) {
 	t := Target{Kind: k, Name: m.name}
 	says := false
 	for _, e := range m.value.members {
-		at := p.member(e.name)
+		at := p.Member(e.name)
 		switch {
 		case e.name == memberAcceptFrom:
 			says, t.Policy = true, b.acceptFrom(p, e.value)

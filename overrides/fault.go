@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -40,76 +40,6 @@ func join(faults []Fault) error {
 	return errors.Join(errs...)
 }
 
-// place is where a value lies in a file: the names and indices that lead to it from the
-// root, which is nil.
-type place struct {
-	parent *place
-	name   string
-	index  int // of an element of an array
-	array  bool
-}
-
-func (p *place) member(name string) *place { return &place{parent: p, name: name} }
-func (p *place) element(i int) *place      { return &place{parent: p, index: i, array: true} }
-
-// steps returns the places from the root to p, without the root.
-func (p *place) steps() []*place {
-	var steps []*place
-	for q := p; q != nil; q = q.parent {
-		steps = append(steps, q)
-	}
-	slices.Reverse(steps)
-	return steps
-}
-
-// pointer returns p as a JSON Pointer (RFC 6901).
-func (p *place) pointer() string {
-	var b strings.Builder
-	for _, s := range p.steps() {
-		b.WriteByte('/')
-		if s.array {
-			b.WriteString(strconv.Itoa(s.index))
-		} else {
-			b.WriteString(pointerEscapes.Replace(s.name))
-		}
-	}
-	return b.String()
-}
-
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-// path returns p in the notation of policydecl, as in tools["export"].acceptFrom[1]. The
-// names of targets are always quoted, other names only where they are odd.
-func (p *place) path() string {
-	var b strings.Builder
-	steps := p.steps()
-	for i, s := range steps {
-		target := i == 1 && isSection(steps[0].name)
-		switch {
-		case s.array:
-			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-		case target || !isPlain(s.name):
-			b.WriteString("[" + strconv.QuoteToASCII(s.name) + "]")
-		case b.Len() > 0:
-			b.WriteString("." + s.name)
-		default:
-			b.WriteString(s.name)
-		}
-	}
-	return b.String()
-}
-
-// isPlain reports whether a name can stand in a path without quotes.
-func isPlain(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_') {
-			return false
-		}
-	}
-	return name != ""
-}
-
 // report gathers what is wrong with one file.
 type report struct {
 	faults []Fault
@@ -127,12 +57,12 @@ func (r *report) full() bool {
 }
 
 // add reports a mistake at p.
-func (r *report) add(p *place, line int, rule policydecl.Rule, e flowerrors.ConfigError) {
+func (r *report) add(p *place.Place, line int, rule policydecl.Rule, e flowerrors.ConfigError) {
 	if r.full() {
 		return
 	}
-	e.Path = p.path()
-	r.put(Fault{line, policydecl.Fault{Pointer: p.pointer(), Rule: rule, ConfigError: &e}})
+	e.Path = p.PathUnder(isSection)
+	r.put(Fault{line, policydecl.Fault{Pointer: p.Pointer(), Rule: rule, ConfigError: &e}})
 }
 
 // put reports a mistake whose path and pointer are known.

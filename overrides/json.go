@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -55,7 +56,7 @@ func (j *jsonReader) at() int {
 }
 
 // value reads the next value, which lies at p below depth containers.
-func (j *jsonReader) value(p *place, depth int) (*node, error) {
+func (j *jsonReader) value(p *place.Place, depth int) (*node, error) {
 	tok, err := j.d.ReadToken()
 	if err != nil {
 		return nil, err
@@ -93,10 +94,10 @@ func (j *jsonReader) skip() error {
 }
 
 // array reads the rest of an array.
-func (j *jsonReader) array(n *node, p *place, depth int) error {
+func (j *jsonReader) array(n *node, p *place.Place, depth int) error {
 	n.kind = array
 	for j.d.PeekKind() != jsontext.KindEndArray {
-		v, err := j.value(p.element(len(n.list)), depth)
+		v, err := j.value(p.Element(len(n.list)), depth)
 		if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (j *jsonReader) array(n *node, p *place, depth int) error {
 }
 
 // object reads the rest of an object.
-func (j *jsonReader) object(n *node, p *place, depth int) error {
+func (j *jsonReader) object(n *node, p *place.Place, depth int) error {
 	n.kind = object
 	names := seen{}
 	for j.d.PeekKind() != jsontext.KindEndObject {
@@ -117,7 +118,7 @@ func (j *jsonReader) object(n *node, p *place, depth int) error {
 		}
 		m := member{name: tok.String(), line: j.at()}
 		twice := j.twice(names, p, m.name, m.line)
-		if m.value, err = j.value(p.member(m.name), depth); err != nil {
+		if m.value, err = j.value(p.Member(m.name), depth); err != nil {
 			return err
 		}
 		if !twice {

@@ -2,10 +2,10 @@ package overrides
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -29,20 +29,20 @@ func (b *builder) judge(root *node) {
 		if exact && at.kind == unreadable || e.Reason == flowerrors.ReasonMissing && reported[e.Path] {
 			continue
 		}
-		pointer := at.place
+		pointer := at.Place
 		if !exact {
 			if rest, ok := strings.CutPrefix(e.Path[at.length:], "."); ok {
-				pointer = pointer.member(rest) // what is missing there
+				pointer = pointer.Member(rest) // what is missing there
 			}
 		}
 		mistake := *e
-		b.put(Fault{at.line, policydecl.Fault{Pointer: pointer.pointer(), Rule: ruleOf(e), ConfigError: &mistake}})
+		b.put(Fault{at.line, policydecl.Fault{Pointer: pointer.Pointer(), Rule: ruleOf(e), ConfigError: &mistake}})
 	}
 }
 
 // spot is where a value lies in a file.
 type spot struct {
-	*place
+	*place.Place
 	length int // of the path
 	line   int
 	kind   kind
@@ -52,43 +52,21 @@ type spot struct {
 func find(root *node, path string) (at spot, exact bool) {
 	at = spot{nil, 0, root.line, root.kind}
 	for n := root; at.length < len(path); {
-		name, index, length := step(path[at.length:])
-		p, line := at.place, 0
+		name, index, length := place.Cut(path[at.length:])
+		p, line := at.Place, 0
 		switch i := slices.IndexFunc(n.members, func(m member) bool { return m.name == name }); {
 		case length == 0:
 			return at, false
 		case index < 0 && i >= 0:
-			p, line, n = p.member(name), n.members[i].line, n.members[i].value
+			p, line, n = p.Member(name), n.members[i].line, n.members[i].value
 		case index >= 0 && index < len(n.list):
-			p, line, n = p.element(index), n.list[index].line, n.list[index]
+			p, line, n = p.Element(index), n.list[index].line, n.list[index]
 		default:
 			return at, false
 		}
 		at = spot{p, at.length + length, line, n.kind}
 	}
 	return at, true
-}
-
-// step reads how a path goes on, as [place.path] writes it: with a name, or with an index
-// that is not negative. length is that of what was read, 0 if it is none.
-func step(path string) (name string, index, length int) {
-	if quoted, err := strconv.QuotedPrefix(strings.TrimPrefix(path, "[")); err == nil && path[0] == '[' {
-		name, _ = strconv.Unquote(quoted)
-		return name, -1, len("[]") + len(quoted)
-	}
-	if inside, _, ok := strings.Cut(path, "]"); ok && path[0] == '[' {
-		index, err := strconv.Atoi(inside[1:])
-		if err != nil {
-			return "", -1, 0
-		}
-		return "", index, len(inside) + 1
-	}
-	name = strings.TrimPrefix(path, ".")
-	dots := len(path) - len(name)
-	if end := strings.IndexAny(name, ".["); end >= 0 {
-		name = name[:end]
-	}
-	return name, -1, dots + len(name)
 }
 
 // ruleOf returns the rule that a mistake in a value breaks.

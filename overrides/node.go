@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -80,12 +81,12 @@ func (n *node) value() any {
 type seen map[string]struct{}
 
 // twice reports a name that was there before (L8).
-func (r *report) twice(s seen, at *place, name string, line int) bool {
+func (r *report) twice(s seen, at *place.Place, name string, line int) bool {
 	if _, twice := s[name]; !twice {
 		s[name] = struct{}{}
 		return false
 	}
-	r.add(at.member(name), line, "L8", flowerrors.ConfigError{
+	r.add(at.Member(name), line, "L8", flowerrors.ConfigError{
 		Value: name, Reason: flowerrors.ReasonDuplicate,
 		Detail: "the member is there more than once, and readers differ in which they take", Hint: "keep one of them",
 	})
@@ -93,7 +94,7 @@ func (r *report) twice(s seen, at *place, name string, line int) bool {
 }
 
 // tooDeep reports a container in which nothing is looked at any more.
-func (r *report) tooDeep(at *place, line int) *node {
+func (r *report) tooDeep(at *place.Place, line int) *node {
 	r.add(at, line, "P6", flowerrors.ConfigError{
 		Reason: flowerrors.ReasonLimit, Limit: maxDepth, Detail: "nested too deep", Hint: "nest less",
 	})

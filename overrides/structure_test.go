@@ -10,7 +10,7 @@ import (
 func TestImports(t *testing.T) {
 	const module = "github.com/flowgate-mcp/flowgate/"
 	allowed := map[string]bool{
-		module + "errors": true, module + "policydecl": true, module + "resourcematch": true, module + "internal/near": true, module + "internal/plain": true,
+		module + "errors": true, module + "policydecl": true, module + "resourcematch": true, module + "internal/near": true, module + "internal/place": true, module + "internal/plain": true,
 		"github.com/go-json-experiment/json/jsontext": true, "go.yaml.in/yaml/v3": true,
 	}
 	pkg, err := build.ImportDir(".", 0)

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
 // acceptFrom reads the list of tokens of the policy at p. What is wrong with it stays in
 // the policy, and judge reports it.
-func (b *builder) acceptFrom(p *place, n *node) policydecl.Policy {
+func (b *builder) acceptFrom(p *place.Place, n *node) policydecl.Policy {
 	if n.kind != array {
 		return b.within(p, nil, policyOf(n.value()))
 	}
@@ -29,7 +30,7 @@ func policyOf(list any) policydecl.Policy {
 // within leaves out of a policy what a report has no room for. Every mistake that stays has
 // a path in which the name of the target is, so that without this a long name and a long
 // list would take the space of their product.
-func (b *builder) within(p *place, list []any, policy policydecl.Policy) policydecl.Policy {
+func (b *builder) within(p *place.Place, list []any, policy policydecl.Policy) policydecl.Policy {
 	if policy.Err() == nil {
 		return policy
 	}
@@ -37,7 +38,7 @@ func (b *builder) within(p *place, list []any, policy policydecl.Policy) policyd
 	for e := range flowerrors.All(policy.Err()) {
 		at = append(at, e.Path)
 	}
-	size := len(p.path())
+	size := len(p.PathUnder(isSection))
 	room := min(MaxFaults+1-b.mistaken, (maxReport-b.paths)/size+1) // one more, so that it is seen that there are more
 	switch {
 	case room <= 0:

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 )
 
 // yamlReader turns the nodes of a YAML document into ours. The YAML package is asked for
@@ -124,7 +125,7 @@ func (r *report) undirected(lines [][]byte) bool {
 }
 
 // value reads a node, which lies at p below depth containers.
-func (y *yamlReader) value(n *yaml.Node, p *place, depth int) *node {
+func (y *yamlReader) value(n *yaml.Node, p *place.Place, depth int) *node {
 	if !y.allowed(n, p) {
 		return &node{kind: unreadable, line: y.line(n)}
 	}
@@ -140,7 +141,7 @@ func (y *yamlReader) value(n *yaml.Node, p *place, depth int) *node {
 		}
 		out := &node{kind: array, line: y.line(n)}
 		for i, e := range n.Content {
-			out.list = append(out.list, y.value(e, p.element(i), depth+1))
+			out.list = append(out.list, y.value(e, p.Element(i), depth+1))
 		}
 		return out
 	}
@@ -153,7 +154,7 @@ func (y *yamlReader) value(n *yaml.Node, p *place, depth int) *node {
 func (y *yamlReader) line(n *yaml.Node) int { return min(n.Line, y.lines) }
 
 // mapping reads the members of a mapping.
-func (y *yamlReader) mapping(n *yaml.Node, p *place, depth int) *node {
+func (y *yamlReader) mapping(n *yaml.Node, p *place.Place, depth int) *node {
 	out := &node{kind: object, line: y.line(n)}
 	names := seen{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -163,7 +164,7 @@ func (y *yamlReader) mapping(n *yaml.Node, p *place, depth int) *node {
 			continue
 		}
 		twice := y.twice(names, p, name, y.line(key))
-		v := y.value(n.Content[i+1], p.member(name), depth)
+		v := y.value(n.Content[i+1], p.Member(name), depth)
 		if !twice {
 			out.members = append(out.members, member{name, y.line(key), v})
 		}
@@ -172,10 +173,10 @@ func (y *yamlReader) mapping(n *yaml.Node, p *place, depth int) *node {
 }
 
 // name reads the key of a mapping.
-func (y *yamlReader) name(key *yaml.Node, p *place) (string, bool) {
+func (y *yamlReader) name(key *yaml.Node, p *place.Place) (string, bool) {
 	at := p
 	if key.Kind == yaml.ScalarNode {
-		at = p.member(key.Value)
+		at = p.Member(key.Value)
 	}
 	if !y.allowed(key, at) {
 		return "", false
@@ -197,7 +198,7 @@ func (y *yamlReader) name(key *yaml.Node, p *place) (string, bool) {
 
 // allowed reports anchors, aliases and tags, which stand for something that is not written
 // where it counts, and have no counterpart in JSON.
-func (y *yamlReader) allowed(n *yaml.Node, p *place) bool {
+func (y *yamlReader) allowed(n *yaml.Node, p *place.Place) bool {
 	ok := true
 	fault := func(value, detail, hint string) {
 		ok = false

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 )
 
 // The longest number in a declaration, and the largest exponent in it. A validator
@@ -31,9 +32,9 @@ func (r *report) bounds(v any) {
 
 // measure returns how many values v holds, itself included, and how long the pointers to them
 // are all together, if the one to v has length at. It reports numbers that are too long.
-func (r *report) measure(p *place, v any, at int) (values, names int) {
+func (r *report) measure(p *place.Place, v any, at int) (values, names int) {
 	values, names = 1, at
-	add := func(p *place, v any, at int) {
+	add := func(p *place.Place, v any, at int) {
 		n, m := r.measure(p, v, at)
 		values, names = values+n, names+m
 	}
@@ -46,11 +47,11 @@ func (r *report) measure(p *place, v any, at int) (values, names int) {
 		}
 	case []any:
 		for i, e := range v {
-			add(p.element(i), e, at+len("/")+1)
+			add(p.Element(i), e, at+len("/")+1)
 		}
 	case map[string]any:
 		for name, e := range v {
-			add(p.member(name), e, at+len("/")+len(name))
+			add(p.Member(name), e, at+len("/")+len(name))
 		}
 	}
 	return values, names

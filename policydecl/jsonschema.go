@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 )
 
 // MaxSubschemas is how many subschemas a schema of a declaration may have.
@@ -27,7 +28,7 @@ const (
 // schema reports the mistakes of a tool's schema, at p, that its meta-schema cannot
 // see: another dialect, references that lead out of it or nowhere, references that go round in a circle,
 // and patterns that are no regular expressions.
-func (r *report) schema(p *place, obj map[string]any) {
+func (r *report) schema(p *place.Place, obj map[string]any) {
 	before := len(r.faults)
 	if named, ok := obj["$schema"].(string); ok && strings.TrimSuffix(named, "#") != dialect {
 		return // the shape of a declaration says so; other dialects have other rules
@@ -54,8 +55,8 @@ func (r *report) schema(p *place, obj map[string]any) {
 }
 
 // anyUnder reports whether there is a fault at p or below it.
-func (r *report) anyUnder(p *place) bool {
-	at := p.pointer()
+func (r *report) anyUnder(p *place.Place) bool {
+	at := p.Pointer()
 	return slices.ContainsFunc(r.faults, func(f Fault) bool {
 		return f.Pointer == at || strings.HasPrefix(f.Pointer, at+"/")
 	})
@@ -89,13 +90,13 @@ func (anyPattern) MatchString(string) bool { return false }
 type resource struct {
 	base    *url.URL
 	root    any
-	place   *place
+	place   *place.Place
 	anchors map[string]*schemaNode
 }
 
 // schemaNode is one subschema.
 type schemaNode struct {
-	place    *place
+	place    *place.Place
 	obj      map[string]any
 	resource *resource
 	inPlace  []schemaEdge // what is applied to the same value
@@ -104,7 +105,7 @@ type schemaNode struct {
 
 // schemaEdge leads to a subschema that is applied to the same value.
 type schemaEdge struct {
-	via *place
+	via *place.Place
 	to  *schemaNode
 }
 
@@ -130,7 +131,7 @@ var schemaKeywords = map[string]struct{ many, inPlace bool }{
 
 // walk enters v, a schema at p that belongs to res, and everything below it. It returns
 // nil for what is no object.
-func (w *schemaWalk) walk(p *place, v any, res *resource) *schemaNode {
+func (w *schemaWalk) walk(p *place.Place, v any, res *resource) *schemaNode {
 	obj, ok := v.(map[string]any)
 	if !ok {
 		return nil
@@ -163,20 +164,20 @@ func (w *schemaWalk) names(node *schemaNode) {
 			continue
 		}
 		if other := anchors[name]; other != nil && other != node {
-			w.twice(node.place.member(keyword), name)
+			w.twice(node.place.Member(keyword), name)
 			continue
 		}
 		anchors[name] = node
 	}
 	if named, ok := node.obj["$schema"].(string); ok && node != w.order[0] && strings.TrimSuffix(named, "#") != dialect {
-		w.add(node.place.member("$schema"), RuleSchema, flowerrors.ConfigError{
+		w.add(node.place.Member("$schema"), RuleSchema, flowerrors.ConfigError{
 			Value: named, Reason: flowerrors.ReasonUnknownToken, Detail: otherDialect, Hint: otherDialectHint,
 		})
 	}
 }
 
 // twice reports a name within a schema that two places have.
-func (w *schemaWalk) twice(p *place, name string) {
+func (w *schemaWalk) twice(p *place.Place, name string) {
 	w.add(p, RuleSchema, flowerrors.ConfigError{
 		Value: name, Reason: flowerrors.ReasonDuplicate, Detail: "another place in the schema calls itself the same", Hint: "rename one of the two",
 	})
@@ -190,7 +191,7 @@ func (w *schemaWalk) enter(node *schemaNode, res *resource) *resource {
 	if ok {
 		u, err := url.Parse(id)
 		if err != nil {
-			w.add(node.place.member("$id"), RuleSchema, flowerrors.ConfigError{Value: id, Reason: flowerrors.ReasonURI, Detail: "it is no URI", Hint: "leave it out"})
+			w.add(node.place.Member("$id"), RuleSchema, flowerrors.ConfigError{Value: id, Reason: flowerrors.ReasonURI, Detail: "it is no URI", Hint: "leave it out"})
 			ok = false
 		} else {
 			base = base.ResolveReference(u)
@@ -201,7 +202,7 @@ func (w *schemaWalk) enter(node *schemaNode, res *resource) *resource {
 		return res
 	}
 	if ok && w.resources[base.String()] != nil {
-		w.twice(node.place.member("$id"), id)
+		w.twice(node.place.Member("$id"), id)
 	}
 	own := &resource{base: base, root: node.obj, place: node.place, anchors: make(map[string]*schemaNode)}
 	w.resources[base.String()] = own
@@ -219,8 +220,8 @@ func (n *schemaNode) inert(keyword string) bool {
 
 // children enters the subschemas under one keyword.
 func (w *schemaWalk) children(node *schemaNode, keyword string, many, inPlace bool) {
-	at := node.place.member(keyword)
-	enter := func(p *place, v any) {
+	at := node.place.Member(keyword)
+	enter := func(p *place.Place, v any) {
 		if child := w.walk(p, v, node.resource); child != nil && inPlace && !node.inert(keyword) {
 			node.inPlace = append(node.inPlace, schemaEdge{p, child})
 		}
@@ -232,18 +233,18 @@ func (w *schemaWalk) children(node *schemaNode, keyword string, many, inPlace bo
 			return
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			enter(at.member(name), v[name])
+			enter(at.Member(name), v[name])
 		}
 	case []any:
 		for i, e := range v {
-			enter(at.element(i), e)
+			enter(at.Element(i), e)
 		}
 	}
 }
 
 // patterns reports what is no regular expression.
 func (w *schemaWalk) patterns(node *schemaNode) {
-	check := func(p *place, pattern string) {
+	check := func(p *place.Place, pattern string) {
 		if err := checkPattern(pattern); err != nil {
 			w.add(p, RuleSchema, flowerrors.ConfigError{
 				Value: pattern, Reason: flowerrors.ReasonType, Detail: "it is no regular expression: " + err.Error(), Hint: "correct it",
@@ -251,11 +252,11 @@ func (w *schemaWalk) patterns(node *schemaNode) {
 		}
 	}
 	if pattern, ok := node.obj["pattern"].(string); ok {
-		check(node.place.member("pattern"), pattern)
+		check(node.place.Member("pattern"), pattern)
 	}
 	if of, ok := node.obj["patternProperties"].(map[string]any); ok {
 		for _, pattern := range slices.Sorted(maps.Keys(of)) {
-			check(node.place.member("patternProperties").member(pattern), pattern)
+			check(node.place.Member("patternProperties").Member(pattern), pattern)
 		}
 	}
 }
@@ -270,7 +271,7 @@ func (w *schemaWalk) follow() {
 			if !ok {
 				continue
 			}
-			at := node.place.member(keyword)
+			at := node.place.Member(keyword)
 			target, fault := w.resolve(node, ref)
 			if fault != nil {
 				fault.Value = ref
@@ -323,7 +324,7 @@ func nowhere() *flowerrors.ConfigError {
 }
 
 // lookUp returns what a JSON Pointer means in a resource.
-func lookUp(res *resource, pointer string) (*place, any, bool) {
+func lookUp(res *resource, pointer string) (*place.Place, any, bool) {
 	p, v := res.place, res.root
 	for token := range jsontext.Pointer(pointer).Tokens() {
 		switch c := v.(type) {
@@ -332,13 +333,13 @@ func lookUp(res *resource, pointer string) (*place, any, bool) {
 			if !ok {
 				return p, nil, false
 			}
-			p, v = p.member(token), next
+			p, v = p.Member(token), next
 		case []any:
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(c) {
 				return p, nil, false
 			}
-			p, v = p.element(i), c[i]
+			p, v = p.Element(i), c[i]
 		default:
 			return p, nil, false
 		}

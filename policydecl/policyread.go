@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 )
 
 // MaxPolicyBytes is how large the JSON text of one policy may be.
@@ -58,7 +59,7 @@ func PolicyOf(v any) (Policy, error) {
 	r, faults := readPolicy(v)
 	for _, name := range unknownMembers(v) {
 		faults.add(&flowerrors.ConfigError{
-			Path: memberPath(name), Value: name, Reason: flowerrors.ReasonUnknownMember,
+			Path: place.Name(name), Value: name, Reason: flowerrors.ReasonUnknownMember,
 			Detail: "a flow policy has no such member", Hint: policyShape,
 		})
 	}
@@ -192,20 +193,6 @@ func unknownMembers(v any) []string {
 	obj, _ := v.(map[string]any)
 	names := slices.Sorted(maps.Keys(obj))
 	return slices.DeleteFunc(names, func(name string) bool { return name == memberAcceptFrom })
-}
-
-// memberPath returns the path of a member that is not one of ours: the name if it is plain,
-// else in the form that the names of tools have in paths.
-func memberPath(name string) string {
-	plain := name != ""
-	for i := range len(name) {
-		c := name[i]
-		plain = plain && ('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_')
-	}
-	if !plain {
-		return "[" + strconv.QuoteToASCII(name) + "]"
-	}
-	return name
 }
 
 // refusing returns a policy that accepts nothing because of fault.

@@ -15,15 +15,16 @@ func TestCoreImports(t *testing.T) {
 		"errors":        {},
 		"resourcematch": {module + "errors"},
 		"policydecl": {
-			module + "errors", module + "resourcematch", "github.com/go-json-experiment/json/jsontext",
+			module + "errors", module + "resourcematch", module + "internal/place", "github.com/go-json-experiment/json/jsontext",
 			"github.com/santhosh-tekuri/jsonschema/v6", "github.com/santhosh-tekuri/jsonschema/v6/kind", "github.com/yosida95/uritemplate/v3",
 		},
-		// The host's half without its adapter; the two internal packages are as free of any SDK.
+		// The host's half without its adapter; the internal packages are as free of any SDK.
 		"host": {
 			module + "errors", module + "resourcematch", module + "policydecl", module + "internal/wire", module + "internal/plain", "github.com/go-json-experiment/json/jsontext",
 		},
 		"internal/wire":  {},
 		"internal/plain": {},
+		"internal/place": {},
 	}
 	// What a pure package has no business with.
 	forbidden := []string{"os", "net", "net/http", "log", "log/slog", "io/ioutil", "os/exec", "syscall", "unsafe", "regexp", "plugin", "C"}

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 )
 
 // The bounds of one declaration. A declaration over one of them is not looked at any
@@ -71,7 +71,7 @@ func (r *report) notJSON(err error, depth int) {
 	if e.Reason == flowerrors.ReasonDuplicate {
 		rule = "L8"
 	}
-	e.Path = placeOf(pointer).path()
+	e.Path = placeOf(pointer).Path()
 	r.faults = append(r.faults, Fault{Pointer: pointer, Rule: rule, ConfigError: &e})
 }
 
@@ -100,20 +100,20 @@ func jsonMistake(err error, depth int) flowerrors.ConfigError {
 
 // placeOf returns the place that a JSON Pointer names in a text that could not be read.
 // A number may be an index or a name; in a path for people it is shown as an index.
-func placeOf(pointer string) *place {
-	var p *place
+func placeOf(pointer string) *place.Place {
+	var p *place.Place
 	for token := range jsontext.Pointer(pointer).Tokens() {
 		if i, err := strconv.Atoi(token); err == nil && strconv.Itoa(i) == token {
-			p = p.element(i)
+			p = p.Element(i)
 		} else {
-			p = p.member(token)
+			p = p.Member(token)
 		}
 	}
 	return p
 }
 
 // policy reports the mistakes of a policy at p.
-func (r *report) policy(p *place, v any) {
+func (r *report) policy(p *place.Place, v any) {
 	if v == nil {
 		r.wrong(p, "P4", v, "null is no policy", "leave the member out to say that the server's default applies, or "+policyShape)
 		return
@@ -123,7 +123,7 @@ func (r *report) policy(p *place, v any) {
 }
 
 // policyFaults reports the mistakes in err, whose paths start at p.
-func (r *report) policyFaults(p *place, err error) {
+func (r *report) policyFaults(p *place.Place, err error) {
 	for e := range flowerrors.All(err) {
 		r.add(under(p, e.Path), ruleOf(e.Reason), *e)
 	}
@@ -131,21 +131,20 @@ func (r *report) policyFaults(p *place, err error) {
 
 // under returns the place below p that the path of a policy's mistake names: a member,
 // or an element of acceptFrom.
-func under(p *place, path string) *place {
-	if path == "" {
-		return p
-	}
-	if rest, ok := strings.CutPrefix(path, memberAcceptFrom+"["); ok {
-		if i, err := strconv.Atoi(strings.TrimSuffix(rest, "]")); err == nil {
-			return p.member(memberAcceptFrom).element(i)
+func under(p *place.Place, path string) *place.Place {
+	for path != "" {
+		name, index, length := place.Cut(path)
+		switch {
+		case length == 0:
+			return p
+		case index < 0:
+			p = p.Member(name)
+		default:
+			p = p.Element(index)
 		}
+		path = path[length:]
 	}
-	if quoted, ok := strings.CutPrefix(path, "["); ok { // see memberPath
-		if name, err := strconv.Unquote(strings.TrimSuffix(quoted, "]")); err == nil {
-			return p.member(name)
-		}
-	}
-	return p.member(path)
+	return p
 }
 
 // ruleOf returns the rule that a mistake in a policy breaks.

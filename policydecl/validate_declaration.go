@@ -10,6 +10,7 @@ import (
 	"github.com/yosida95/uritemplate/v3"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/resourcematch"
 )
 
@@ -56,7 +57,7 @@ func ValidateDeclaration(kind TargetKind, raw []byte) []Fault {
 	if kind == Tool {
 		for _, name := range []string{memberInputSchema, memberOutputSchema} {
 			if schema, ok := obj[name].(map[string]any); ok {
-				r.schema((*place)(nil).member(name), schema)
+				r.schema((*place.Place)(nil).Member(name), schema)
 			}
 		}
 	}
@@ -66,19 +67,19 @@ func ValidateDeclaration(kind TargetKind, raw []byte) []Fault {
 // declaredPolicy reports the mistakes of the policy of a declaration (D1), and whether
 // there is one.
 func (r *report) declaredPolicy(obj map[string]any) bool {
-	var root *place
+	var root *place.Place
 	r.nearly(root, obj, PolicyMember)
 	policy, stated := obj[PolicyMember]
 	if stated {
-		r.policy(root.member(PolicyMember), policy)
+		r.policy(root.Member(PolicyMember), policy)
 	}
 	meta, _ := obj[memberMeta].(map[string]any)
-	r.nearly(root.member(memberMeta), meta, PolicyKey)
+	r.nearly(root.Member(memberMeta), meta, PolicyKey)
 	mirror, mirrored := meta[PolicyKey]
 	if !mirrored {
 		return stated
 	}
-	at := root.member(memberMeta).member(PolicyKey)
+	at := root.Member(memberMeta).Member(PolicyKey)
 	if stated && reflect.DeepEqual(policy, mirror) {
 		return true
 	}
@@ -100,7 +101,7 @@ var joined = strings.NewReplacer("_", "", "-", "")
 
 // nearly reports a member that is the named one but for letter case and for what
 // stands between its words, as in flow_policy: its author meant it, and nobody reads it.
-func (r *report) nearly(p *place, obj map[string]any, name string) {
+func (r *report) nearly(p *place.Place, obj map[string]any, name string) {
 	var near []string
 	for other := range obj {
 		if other != name && strings.EqualFold(joined.Replace(other), name) {
@@ -109,7 +110,7 @@ func (r *report) nearly(p *place, obj map[string]any, name string) {
 	}
 	slices.Sort(near)
 	for _, other := range near {
-		r.add(p.member(other), "D1", flowerrors.ConfigError{
+		r.add(p.Member(other), "D1", flowerrors.ConfigError{
 			Value: other, Reason: flowerrors.ReasonUnknownMember, Detail: "nobody reads a policy from here", Hint: "write " + name,
 		})
 	}
@@ -129,7 +130,7 @@ func (r *report) target(kind TargetKind, obj map[string]any, governed bool) {
 	default:
 		return
 	}
-	at := (*place)(nil).member(name)
+	at := (*place.Place)(nil).Member(name)
 	text, ok := obj[name].(string)
 	if !ok || text == "" { // its shape says so
 		return
@@ -185,7 +186,7 @@ func (r *report) shape(kind TargetKind, obj map[string]any) {
 			rule = RuleSchema
 		}
 		f.say(rule)
-		key := p.pointer() + " " + string(f.Reason)
+		key := p.Pointer() + " " + string(f.Reason)
 		if !judged[key] {
 			judged[key] = true
 			r.add(p, rule, f.ConfigError)

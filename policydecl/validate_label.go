@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/resourcematch"
 )
 
@@ -49,7 +50,7 @@ func (r *report) label(v any, lim Limits) {
 	}
 	list, listed := obj[memberContributors]
 	entries, ok := list.([]any)
-	at := (*place)(nil).member(memberContributors)
+	at := (*place.Place)(nil).Member(memberContributors)
 	switch {
 	case !listed:
 		r.add(at, "L2", flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "the label lists no contributors", Hint: whoHint})
@@ -61,31 +62,31 @@ func (r *report) label(v any, lim Limits) {
 		r.limit(at, "L7", strconv.Itoa(len(entries)), lim.Contributors, "too many contributors", "list equal contributors once")
 	}
 	for i, e := range entries {
-		r.contributor(at.element(i), e, lim)
+		r.contributor(at.Element(i), e, lim)
 	}
 	if complete, ok := obj[memberComplete]; ok {
 		if _, isBool := complete.(bool); !isBool {
-			r.wrong((*place)(nil).member(memberComplete), "L6", complete, "complete is true or false", "only the literal true says that the list is complete")
+			r.wrong((*place.Place)(nil).Member(memberComplete), "L6", complete, "complete is true or false", "only the literal true says that the list is complete")
 		}
 	}
 	r.others(nil, obj, labelNames, lim)
 }
 
 // contributor reports the mistakes of one contributor (L3, L4, L5).
-func (r *report) contributor(p *place, v any, lim Limits) {
+func (r *report) contributor(p *place.Place, v any, lim Limits) {
 	obj, ok := v.(map[string]any)
 	if !ok {
 		r.wrong(p, "L3", v, "a contributor is an object", labelHint)
 		return
 	}
-	r.assurance(p.member(memberAssurance), obj, "L4")
+	r.assurance(p.Member(memberAssurance), obj, "L4")
 	r.principal(p, obj, memberPrincipal, "L5", lim.String)
 	r.principal(p, obj, memberPublisher, "L5", lim.String)
 	r.others(p, obj, contributorNames, lim)
 }
 
 // assurance reports an assurance state that is none of the five.
-func (r *report) assurance(p *place, obj map[string]any, rule Rule) {
+func (r *report) assurance(p *place.Place, obj map[string]any, rule Rule) {
 	v, ok := obj[memberAssurance]
 	s, isString := v.(string)
 	if _, known := ParseAssurance(s); isString && known {
@@ -102,12 +103,12 @@ func (r *report) assurance(p *place, obj map[string]any, rule Rule) {
 }
 
 // principal reports a principal or publisher, if there is one, that cannot be used (U2).
-func (r *report) principal(p *place, obj map[string]any, name string, rule Rule, longest int) {
+func (r *report) principal(p *place.Place, obj map[string]any, name string, rule Rule, longest int) {
 	v, ok := obj[name]
 	if !ok {
 		return
 	}
-	p = p.member(name)
+	p = p.Member(name)
 	s, ok := v.(string)
 	if !ok {
 		r.wrong(p, rule, v, "it is a string", "write an absolute URI, or leave the member out to withhold it")
@@ -125,21 +126,21 @@ func (r *report) principal(p *place, obj map[string]any, name string, rule Rule,
 
 // others reports what is wrong with the members that are not known (L7, L8). Whatever else
 // they hold is somebody's extension.
-func (r *report) others(p *place, obj map[string]any, known []string, lim Limits) {
+func (r *report) others(p *place.Place, obj map[string]any, known []string, lim Limits) {
 	names := r.strange(p, obj, known)
 	r.folded(p, names)
 	for _, name := range names {
-		r.extension(p.member(name), name, obj[name], lim)
+		r.extension(p.Member(name), name, obj[name], lim)
 	}
 }
 
 // strange returns the names of the members that are not known, sorted, and reports those
 // that some readers take for a known one (L8).
-func (r *report) strange(p *place, obj map[string]any, known []string) []string {
+func (r *report) strange(p *place.Place, obj map[string]any, known []string) []string {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(obj)), func(name string) bool { return slices.Contains(known, name) })
 	for _, name := range names {
 		if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) }); i >= 0 {
-			r.add(p.member(name), "L8", flowerrors.ConfigError{
+			r.add(p.Member(name), "L8", flowerrors.ConfigError{
 				Value: name, Reason: flowerrors.ReasonUnknownMember, Detail: "some readers take it for " + known[i], Hint: "write " + known[i],
 			})
 		}
@@ -148,12 +149,12 @@ func (r *report) strange(p *place, obj map[string]any, known []string) []string 
 }
 
 // folded reports names that differ only by letter case (L8).
-func (r *report) folded(p *place, names []string) {
+func (r *report) folded(p *place.Place, names []string) {
 	first := make(map[string]string, len(names))
 	for _, name := range names {
 		key := fold(name)
 		if other, twice := first[key]; twice {
-			r.add(p.member(name), "L8", flowerrors.ConfigError{
+			r.add(p.Member(name), "L8", flowerrors.ConfigError{
 				Value: name, Reason: flowerrors.ReasonDuplicate,
 				Detail: "some readers take it for the same as " + strconv.QuoteToASCII(other), Hint: "remove one of the two",
 			})
@@ -164,26 +165,26 @@ func (r *report) folded(p *place, names []string) {
 }
 
 // extension reports an unknown member that is over a budget (L7), or ambiguous (L8).
-func (r *report) extension(p *place, name string, v any, lim Limits) {
+func (r *report) extension(p *place.Place, name string, v any, lim Limits) {
 	r.long(p, name, lim)
 	switch v := v.(type) {
 	case string:
 		r.long(p, v, lim)
 	case []any:
 		for i, e := range v {
-			r.extension(p.element(i), "", e, lim)
+			r.extension(p.Element(i), "", e, lim)
 		}
 	case map[string]any:
 		names := slices.Sorted(maps.Keys(v))
 		r.folded(p, names)
 		for _, name := range names {
-			r.extension(p.member(name), name, v[name], lim)
+			r.extension(p.Member(name), name, v[name], lim)
 		}
 	}
 }
 
 // long reports a string that is over its budget (L7).
-func (r *report) long(p *place, s string, lim Limits) {
+func (r *report) long(p *place.Place, s string, lim Limits) {
 	if len(s) > lim.String {
 		r.limit(p, "L7", strconv.Itoa(len(s)), lim.String, "the string or name has too many bytes", "shorten it")
 	}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/resourcematch"
 )
 
@@ -30,10 +31,10 @@ func ValidateViolation(raw []byte) []Fault {
 		r.wrong(nil, "X2", v, "a violation is an object", violationHint)
 		return r.faults
 	}
-	var root *place
+	var root *place.Place
 	seen := make(map[contributorKey]int)
 	for i, e := range r.list(root, obj, "rejected") {
-		r.rejected(root.member("rejected").element(i), e, i, seen)
+		r.rejected(root.Member("rejected").Element(i), e, i, seen)
 	}
 	if list := r.list(root, obj, memberAcceptFrom); list != nil {
 		_, faults := parseTokens(list)
@@ -44,26 +45,26 @@ func ValidateViolation(raw []byte) []Fault {
 }
 
 // list returns the array that obj holds under name, or reports that it does not.
-func (r *report) list(p *place, obj map[string]any, name string) []any {
+func (r *report) list(p *place.Place, obj map[string]any, name string) []any {
 	v, ok := obj[name]
 	if !ok {
-		r.add(p.member(name), "X2", flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "the list is missing", Hint: violationHint})
+		r.add(p.Member(name), "X2", flowerrors.ConfigError{Reason: flowerrors.ReasonMissing, Detail: "the list is missing", Hint: violationHint})
 		return nil
 	}
 	list, ok := v.([]any)
 	switch {
 	case !ok:
-		r.wrong(p.member(name), "X2", v, "it is an array", violationHint)
+		r.wrong(p.Member(name), "X2", v, "it is an array", violationHint)
 		return nil
 	case len(list) > flowerrors.MaxViolationItems:
-		r.limit(p.member(name), "X2", strconv.Itoa(len(list)), flowerrors.MaxViolationItems, "the list is too long", "list equal entries once")
+		r.limit(p.Member(name), "X2", strconv.Itoa(len(list)), flowerrors.MaxViolationItems, "the list is too long", "list equal entries once")
 		return nil
 	}
 	return list
 }
 
 // rejected reports the mistakes of the i-th entry of rejected, which is a set (P7).
-func (r *report) rejected(p *place, v any, i int, seen map[contributorKey]int) {
+func (r *report) rejected(p *place.Place, v any, i int, seen map[contributorKey]int) {
 	obj, ok := v.(map[string]any)
 	if !ok {
 		r.wrong(p, "X2", v, "an entry is an object", violationHint)
@@ -71,7 +72,7 @@ func (r *report) rejected(p *place, v any, i int, seen map[contributorKey]int) {
 	}
 	before := len(r.faults)
 	r.strange(p, obj, rejectedNames)
-	r.assurance(p.member(memberAssurance), obj, "X2")
+	r.assurance(p.Member(memberAssurance), obj, "X2")
 	r.principal(p, obj, memberPrincipal, "X2", flowerrors.MaxViolationString)
 	if len(r.faults) > before {
 		return
