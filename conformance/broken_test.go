@@ -50,6 +50,8 @@ var brokenServers = map[string]string{
 	"reports progress first":                "G2",
 	"refuses everybody":                     "G5",
 	"publishes one form":                    "D1",
+	"publishes _meta twice":                 "D1",
+	"lists tools without a schema":          "",
 	"announces one form":                    "D2",
 	"enforces another policy":               "D4",
 	"dies of a bad label":                   "L3",

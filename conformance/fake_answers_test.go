@@ -115,6 +115,10 @@ func (f *fake) declare(target, members string) string {
 		return "{" + members + "}"
 	case f.is("publishes one form"):
 		return "{" + members + `,"flowPolicy":` + policy + "}"
+	case f.is("publishes _meta twice"):
+		members += `,"_meta":{"` + policydecl.PolicyKey + `":{"acceptFrom":["unverified"]}}`
+	case f.is("lists tools without a schema"):
+		members = strings.Replace(members, ","+schema, "", 1)
 	}
 	return "{" + members + `,"flowPolicy":` + policy + `,"_meta":{"` + policydecl.PolicyKey + `":` + policy + "}}"
 }

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
 	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/internal/rawjson"
@@ -23,7 +21,7 @@ func (c *checker) d1() {
 			c.both(what, "flowPolicy", obj.Get(policydecl.PolicyMember), obj.Object("_meta").Get(policydecl.PolicyKey), e.Raw)
 		}
 		for _, f := range e.Faults {
-			if aboutPolicy(&f) {
+			if inspect.AboutPolicy(&f) {
 				c.fail(what, string(e.Raw), f.Error())
 			}
 		}
@@ -41,12 +39,6 @@ func (c *checker) both(what, name string, plain, keyed, where []byte) {
 	case keyed == nil:
 		c.fail(what, string(where), name+" is not repeated under its key")
 	}
-}
-
-// aboutPolicy reports whether a fault is in the policy of a declaration.
-func aboutPolicy(f *policydecl.Fault) bool {
-	return f.Rule == "D1" || strings.HasPrefix(f.Pointer, "/"+policydecl.PolicyMember) ||
-		strings.Contains(f.Pointer, string(jsontext.Pointer("").AppendToken(policydecl.PolicyKey)))
 }
 
 func (c *checker) d2() {

@@ -246,6 +246,8 @@ func TestProbeLooksAtWhatIsPublished(t *testing.T) {
 		"another tool is wrong":        {flowTrue, `{` + head + `},{"name":"u","inputSchema":{"type":"object"},"flowPolicy":{"acceptFrom":["User"]}}`, enforced, nil},
 		"a copy that differs (D1)":     {flowTrue, `{` + head + `,` + meta + `["user","verified"]}}}`, flawed, []string{"Its declaration has a mistake: /_meta/", "it differs from flowPolicy"}},
 		"a member that is there twice": {flowTrue, `{` + head + `,"flowPolicy":{"acceptFrom":["user"]}}`, flawed, []string{"/flowPolicy: duplicate"}},
+		"a _meta that is there twice":  {flowTrue, `{` + head + `,"_meta":{},` + meta + `["user"]}}}`, flawed, []string{"/_meta: duplicate"}},
+		"no schema":                    {flowTrue, `{` + strings.Replace(head, `"inputSchema":{"type":"object"},`, "", 1) + `}`, enforced, []string{"Its declaration has 1 mistake that does not touch the policy"}},
 		"an unknown token":             {flowTrue, `{` + strings.Replace(head, `"user"`, `"user","User"`, 1) + `}`, flawed, []string{"/flowPolicy/acceptFrom/1"}},
 		"listed twice":                 {flowTrue, `{` + head + `},{` + head + `}`, flawed, []string{"The tool is listed 2 times"}},
 		"listed twice, the second lax": {flowTrue, `{` + head + `},{` + strings.Replace(head, `"user"`, `"user","host"`, 1) + `}`, policyDiffers, []string{"Also published for the tool: user, host.", "listed 2 times"}},

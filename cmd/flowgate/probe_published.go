@@ -3,9 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/flowgate-mcp/flowgate/internal/inspect"
 	"github.com/flowgate-mcp/flowgate/internal/judge"
@@ -27,7 +24,7 @@ func (p *plan) published(r *inspect.Report, tool string) {
 		for _, f := range e.Faults {
 			switch {
 			case f.Rule == "P6" && f.Pointer == "/name": // counted below
-			case aboutPolicy(&f):
+			case inspect.AboutPolicy(&f):
 				p.flaws = append(p.flaws, "Its declaration has a mistake: "+f.Error())
 			default:
 				p.others++
@@ -41,17 +38,6 @@ func (p *plan) published(r *inspect.Report, tool string) {
 	for _, f := range r.Other {
 		p.flaws = append(p.flaws, "The answer to "+f.Where+" has a mistake: "+f.Error())
 	}
-}
-
-// aboutPolicy reports whether a mistake in a declaration can change what policy a host
-// reads in it, or that it reads any.
-func aboutPolicy(f *policydecl.Fault) bool {
-	switch f.Rule {
-	case "D1", "D2", "L8", policydecl.RuleJSON:
-		return true
-	}
-	return f.Pointer == "" || strings.HasPrefix(f.Pointer, "/"+policydecl.PolicyMember) ||
-		strings.Contains(f.Pointer, string(jsontext.Pointer("").AppendToken(policydecl.PolicyKey)))
 }
 
 // maxFlaws is how many flaws are told one by one.

@@ -105,11 +105,13 @@ func (r *Report) Capped() bool {
 // Capped reports whether a validator's list of faults ends in one that stands for all
 // that it has not counted.
 func Capped(faults []policydecl.Fault) bool {
-	if len(faults) < policydecl.MaxFaults {
-		return false
-	}
-	last := faults[len(faults)-1]
-	return last.Pointer == "" && last.Reason == flowerrors.ReasonLimit && last.Limit == policydecl.MaxFaults
+	return len(faults) >= policydecl.MaxFaults && isCap(&faults[len(faults)-1])
+}
+
+// isCap reports whether a fault stands for all that a validator has not counted. The mistakes
+// of a policy come first, so these are about other things or are not the only ones.
+func isCap(f *policydecl.Fault) bool {
+	return f.Pointer == "" && f.Reason == flowerrors.ReasonLimit && f.Limit == policydecl.MaxFaults
 }
 
 // Find returns the entry of that kind and name, the first if there are several.
