@@ -2,8 +2,6 @@ package conformance
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +77,7 @@ func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
 		return nil, fmt.Errorf("the server's own URI: %w", err)
 	}
 	r := &Report{}
-	marker := "https://" + nonce() + ".flowgate-conformance.invalid/mcp"
+	marker := "https://" + judge.Nonce() + ".flowgate-conformance.invalid/mcp"
 	kept := map[string]map[string]refusalOf{}
 	var errs []error
 	for _, era := range []string{EraHandshake, EraStateless} {
@@ -140,12 +138,6 @@ func (r *Report) notices(s *session) {
 	if text != "" && !slices.Contains(r.Notices, text) {
 		r.Notices = append(r.Notices, text)
 	}
-}
-
-func nonce() string {
-	var b [6]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 // T is what [Test] needs of a *testing.T.

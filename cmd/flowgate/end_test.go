@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 )
 
 // startWatched starts the program on a server over stdio that nothing ends, and returns the
@@ -146,7 +148,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	} {
 		for _, room := range []int{0, 10} {
 			var stderr bytes.Buffer
-			a := &app{stdin: strings.NewReader(""), stdout: &full{room}, stderr: &stderr, nonce: randomNonce}
+			a := &app{stdin: strings.NewReader(""), stdout: &full{room}, stderr: &stderr, nonce: judge.Nonce}
 			if status := a.run(context.Background(), args); status != 2 || !strings.Contains(stderr.String(), "flowgate: cannot write the output: no space left on device\n") {
 				t.Errorf("%q: status %d, %s", args, status, &stderr)
 			}

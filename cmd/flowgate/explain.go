@@ -134,7 +134,7 @@ func explain(ctx context.Context, policyText, labelText []byte, self string) (*e
 	uri := self
 	if uri == "" {
 		// Nobody's: a label that names it must not match self.
-		uri = "https://" + randomNonce() + ".self.invalid/"
+		uri = "https://" + judge.Nonce() + ".self.invalid/"
 	}
 	set, err := policydecl.Compile(policydecl.Config{URI: uri})
 	if err != nil {

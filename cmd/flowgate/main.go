@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/internal/peer"
 )
 
@@ -51,7 +52,7 @@ func heed(cancel func()) {
 
 // run is the whole program, from its arguments to its exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, colour: colourful(stdout), nonce: randomNonce}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, colour: colourful(stdout), nonce: judge.Nonce}
 	return a.run(ctx, args)
 }
 

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -194,12 +192,6 @@ func needs(tool string, required []string) error {
 		names = append(names, "...")
 	}
 	return fmt.Errorf("-run: %s requires the arguments %s; give them with -args", quoted(tool, 80), strings.Join(names, ", "))
-}
-
-func randomNonce() string {
-	var b [6]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 func noSuchTool(name string, r *inspect.Report) error {

@@ -254,9 +254,3 @@ func TestProbeLosesTheServer(t *testing.T) {
 		t.Error("a verdict without all answers")
 	}
 }
-
-func TestNonce(t *testing.T) {
-	if a, b := randomNonce(), randomNonce(); a == b || len(a) != 12 {
-		t.Error(a, b)
-	}
-}

@@ -2,6 +2,8 @@ package judge
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -30,6 +32,14 @@ type Aim struct {
 	Set    *policydecl.Set // knows what self is
 	Self   string          // the server's own URI, or empty if it is not known
 	Marker string          // the principal that nobody else uses
+}
+
+// Nonce returns twelve hexadecimal digits that nobody can foresee, for the host name of a
+// [Aim.Marker].
+func Nonce() string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
 }
 
 // Accepts reports whether the policy accepts a label.

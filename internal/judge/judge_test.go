@@ -90,3 +90,9 @@ func TestRead(t *testing.T) {
 		t.Error("a server that is lost has not answered")
 	}
 }
+
+func TestNonce(t *testing.T) {
+	if a, b := Nonce(), Nonce(); a == b || len(a) != 12 || strings.Trim(a, "0123456789abcdef") != "" {
+		t.Error(a, b)
+	}
+}
