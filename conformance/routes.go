@@ -1,10 +1,8 @@
 package conformance
 
 import (
-	"encoding/json"
-	"reflect"
-
 	"github.com/flowgate-mcp/flowgate/internal/judge"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 )
 
 // route checks that one kind of request is gated: with a label that the policy refuses,
@@ -64,7 +62,7 @@ func acrossEras(kept map[string]map[string]refusalOf) Check {
 			c.fail(route, before.sent, EraHandshake+": "+before.got+"; "+EraStateless+": "+after.got)
 		case before.refused:
 			c.Requests++
-			if !sameJSON(before.raw, after.raw) {
+			if !rawjson.Same(before.raw, after.raw) {
 				c.fail(route, before.sent, EraHandshake+": "+before.got+"; "+EraStateless+": "+after.got)
 			}
 		}
@@ -74,11 +72,6 @@ func acrossEras(kept map[string]map[string]refusalOf) Check {
 	}
 	c.end()
 	return c
-}
-
-func sameJSON(a, b json.RawMessage) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // isRefused reports whether the plain request of a route was seen to be refused.

@@ -13,6 +13,7 @@ import (
 	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/internal/peer"
 	"github.com/flowgate-mcp/flowgate/internal/plain"
+	"github.com/flowgate-mcp/flowgate/internal/rawjson"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -53,8 +54,7 @@ func (o *Options) check() error {
 		errs = append(errs, fmt.Errorf("there is no era %s; use %s or %s", plain.Quote(o.Era, 40), EraHandshake, EraStateless))
 	}
 	for name, args := range o.Run {
-		var object map[string]json.RawMessage
-		if json.Unmarshal(args, &object) != nil || object == nil {
+		if !rawjson.IsObject(args) {
 			errs = append(errs, fmt.Errorf("the arguments for %s are no JSON object", plain.Quote(name, 80)))
 		}
 	}

@@ -60,7 +60,7 @@ func (p *probeFlags) register(fs *flag.FlagSet) {
 	p.args = json.RawMessage("{}")
 	fs.StringVar(&p.tool, "tool", "", "`name` of the tool to call")
 	fs.Func("args", "`JSON` object of arguments for the tool (default {})", func(s string) error {
-		if _, err := rawjson.ReadObject([]byte(s)); err != nil || !json.Valid([]byte(s)) {
+		if !rawjson.IsObject([]byte(s)) {
 			return errors.New("must be a JSON object")
 		}
 		p.args, p.chosen = json.RawMessage(s), true

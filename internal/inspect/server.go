@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"encoding/json"
-	"reflect"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/rawjson"
@@ -77,7 +76,7 @@ func (s *Server) readFlow(caps rawjson.Object) []policydecl.Fault {
 		return nil
 	case plain == nil:
 		plain, at = extension, atExtension
-	case extension != nil && !sameValue(plain, extension):
+	case extension != nil && !rawjson.Same(plain, extension):
 		faults = append(faults, fault(atExtension, "D2", &flowerrors.ConfigError{
 			Value: string(extension), Reason: flowerrors.ReasonConflict,
 			Detail: "says something else than capabilities." + policydecl.CapabilityMember, Hint: "announce the same object in both places",
@@ -115,12 +114,6 @@ func readPolicy(raw []byte, def policydecl.Policy) (p policydecl.Policy, fallbac
 	}
 	p, _ = policydecl.ReadPublished(v, def) // the faults are the validators' to report
 	return p, p == def
-}
-
-// sameValue reports whether two JSON texts say the same, however they are written.
-func sameValue(a, b []byte) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // notWhat is the fault of a value that has another shape than MCP or the draft says.

@@ -35,7 +35,7 @@ type Aim struct {
 }
 
 // Nonce returns twelve hexadecimal digits that nobody can foresee, for the host name of a
-// [Aim.Marker].
+// marker such as [Aim.Marker].
 func Nonce() string {
 	var b [6]byte
 	rand.Read(b[:]) // never fails

@@ -4,8 +4,10 @@ package rawjson
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -65,6 +67,16 @@ func Each(raw []byte, f func(Member) error) error {
 		}
 	}
 	return end(d)
+}
+
+// IsObject reports whether a text is one JSON object, as [ReadObject] reads it.
+func IsObject(raw []byte) bool { return Each(raw, func(Member) error { return nil }) == nil }
+
+// Same reports whether two JSON texts say the same, however they are written. Numbers are
+// compared as most decoders hold them, with 53 bits. What is no JSON is like nothing.
+func Same(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // Check reports what keeps a text from being one JSON value, in words fit for people.

@@ -20,8 +20,29 @@ func TestReadObject(t *testing.T) {
 		t.Errorf("%v", inspect.Duplicates(obj))
 	}
 	for _, text := range []string{"", " ", "7", "[]", "{", `{"a"}`, `{"a":}`, `{"a":1,}`, `{"a":1}x`, `{"a":1}{}`, "null", `{a:1}`} {
-		if _, err := rawjson.ReadObject([]byte(text)); err == nil {
+		if _, err := rawjson.ReadObject([]byte(text)); err == nil || rawjson.IsObject([]byte(text)) {
 			t.Errorf("%q is no object", text)
+		}
+	}
+}
+
+func TestSame(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"a":1,"b":["x",null]}`, " {\"b\" : [\"\\u0078\",null],\"a\":1.0e0}", true},
+		{`1`, `1.0`, true},
+		{`[1,2]`, `[2,1]`, false},
+		{`{"a":null}`, `{}`, false},
+		{`"1"`, `1`, false},
+		{`null`, `null`, true},
+		{``, ``, false},
+		{`{`, `{`, false},
+		{`1`, `1 1`, false},
+	} {
+		if got := rawjson.Same([]byte(tt.a), []byte(tt.b)); got != tt.same || got != rawjson.Same([]byte(tt.b), []byte(tt.a)) {
+			t.Errorf("%s and %s: %t", tt.a, tt.b, got)
 		}
 	}
 }
@@ -56,6 +77,9 @@ func FuzzReadObject(f *testing.F) {
 		valid := json.Unmarshal(raw, &want) == nil && want != nil
 		if err == nil != valid {
 			t.Fatalf("%q: %v, but encoding/json says %t", raw, err, valid)
+		}
+		if rawjson.IsObject(raw) != valid {
+			t.Fatalf("%q is taken for an object: %t", raw, !valid)
 		}
 		for name, value := range want {
 			if got := obj.Get(name); string(got) != string(value) && len(inspect.Duplicates(obj)) == 0 {
