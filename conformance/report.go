@@ -10,12 +10,17 @@ import (
 // Status says how a check ended.
 type Status string
 
-// The statuses.
+// The statuses. A check of a finished run has one of them; the text is what the command
+// prints, and stays.
 const (
-	Passed        Status = "passed"
-	Failed        Status = "failed"
-	NotApplicable Status = "not-applicable" // the server offers nothing to try it on
-	NotRun        Status = "not-run"        // it could not be tried
+	// Passed means that at least one answer was judged, and none was wrong.
+	Passed Status = "passed"
+	// Failed means that at least one answer was wrong, or that the check lost the server.
+	Failed Status = "failed"
+	// NotApplicable means that the server offers nothing to try the rule on.
+	NotApplicable Status = "not-applicable"
+	// NotRun means that the rule could not be tried, or that no answer proved anything.
+	NotRun Status = "not-run"
 )
 
 // Bounds on a report.
@@ -26,41 +31,71 @@ const (
 	MaxText = 1200
 )
 
-// Report is what a run found out.
+// Report is what a run found out. Its texts are printable ASCII and bounded.
 type Report struct {
-	Server  string // its name and version, as it says
-	Eras    []Era
-	Checks  []Check // in the order of the package documentation, era by era
+	// Server is the server's name and version, as it says in the last era that was run, with a
+	// space between; empty if it says neither.
+	Server string
+	// Eras are both eras in the order of their age, also one that was not run.
+	Eras []Era
+	// Checks are all checks of each era that was run, in the order of the package
+	// documentation, era by era, and last the one that compares the eras. None is left out: one
+	// that was not made says why.
+	Checks []Check
+	// Notices say what of the server as a whole keeps it from being tested, or bounds what was
+	// tried, such as that it announces no flow policy. Empty if nothing does.
 	Notices []string
-	Lost    string // where and why the server was lost half-way; empty if it was not
+	// Lost says which check lost the server half-way, the last one if it was lost in both eras,
+	// and why; empty if it was not lost, or the run was only ended.
+	Lost string
 
 	judged bool // a policy was seen to refuse, or not to where it must
 }
 
 // Era is one protocol era of a run.
 type Era struct {
-	Name    string // 2025-11-25 or 2026-07-28
-	Version string // the protocol version in use; empty if the era was not run
-	Reason  string // why it was not run
+	// Name is [EraHandshake] or [EraStateless].
+	Name string
+	// Version is the protocol version in use; empty if the era was not run.
+	Version string
+	// Reason says why the era was not run: nobody asked for it, or the server could not be
+	// reached in it. Empty if it was run.
+	Reason string
 }
 
 // Check is one rule, tried in one era.
 type Check struct {
-	ID       string // see the package documentation
-	Era      string // empty for a check that compares the eras
-	Title    string
-	Status   Status
-	Reason   string // why it was not run or does not apply, or what of it was left out
-	Requests int    // how many answers were judged
+	// ID names the rule, as the package documentation lists them.
+	ID string
+	// Era is [EraHandshake] or [EraStateless]; empty for the check that compares them.
+	Era string
+	// Title says in a few words what the server has to do. It is never empty.
+	Title string
+	// Status says how the check ended.
+	Status Status
+	// Reason says why the check was not made or does not apply. Of one that passed or failed it
+	// says what was left out or proved nothing; empty if nothing was.
+	Reason string
+	// Requests is how many answers were judged, where eras are compared how many pairs of them,
+	// and where it is about what is published how many declarations.
+	Requests int
+	// Failures are what was wrong, in the order found, at most [MaxFailures]; empty unless the
+	// check failed.
 	Failures []Failure
-	More     int // how many failures were left out
+	// More is how many failures were left out of Failures.
+	More int
 }
 
-// Failure is a request that was not answered as the rule wants.
+// Failure is a request that was not answered as the rule wants, or a declaration that is not
+// as it must be.
 type Failure struct {
-	About string // what was tried
-	Sent  string // the beginning of the request
-	Got   string // what came back, and what is wrong with it
+	// About says what was tried: a request and its label in words, or the name of what is
+	// published.
+	About string
+	// Sent is the beginning of the request, or of what is published.
+	Sent string
+	// Got is the beginning of what came back, and what is wrong with it.
+	Got string
 }
 
 // Failed returns the checks that failed.
