@@ -85,7 +85,9 @@ func canonicalToken(text string) string {
 	return t.key
 }
 
-// DigestOf returns the digest of a text, in the form of [Policy.Digest].
+// DigestOf returns the digest of a text, in the form of [Policy.Digest]. Gates name by it what
+// their records compare and do not show, such as a session or the whole of a configuration
+// (M2). It hides no text that somebody could guess.
 func DigestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256:" + hex.EncodeToString(sum[:digestBytes])

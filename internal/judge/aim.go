@@ -17,7 +17,7 @@ import (
 // The tokens that a contributor is made up for.
 const (
 	TokenSelf      = "self"
-	TokenPublisher = "publisher:" // is how one begins
+	tokenPublisher = "publisher:" // is how one begins
 )
 
 // PlaceholderSelf stands for a server's URI where it does not matter.
@@ -82,7 +82,7 @@ func (a *Aim) Acceptable() (policydecl.Contributor, bool) {
 func (a *Aim) Named(state policydecl.Assurance) []policydecl.Contributor {
 	var list []policydecl.Contributor
 	for _, token := range a.Policy.Tokens() {
-		switch publisher, ok := strings.CutPrefix(token, TokenPublisher); {
+		switch publisher, ok := strings.CutPrefix(token, tokenPublisher); {
 		case ok:
 			list = append(list, policydecl.NewContributor(a.Marker, state, publisher))
 		case token == TokenSelf && a.Self != "":
@@ -122,7 +122,7 @@ func (a *Aim) Near(states []policydecl.Assurance) []Near {
 	}
 	for _, token := range a.Policy.Tokens() {
 		_, isState := policydecl.ParseAssurance(token)
-		switch publisher, ok := strings.CutPrefix(token, TokenPublisher); {
+		switch publisher, ok := strings.CutPrefix(token, tokenPublisher); {
 		case isState, token == TokenSelf && a.Self == "": // the marked ones have another URI
 		case ok:
 			add("publisher is nearly an accepted one", policydecl.NewContributor(a.Marker, state, almost(publisher)))
