@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -55,7 +56,7 @@ func (t Target) path(i int) string {
 	if sectionOf(t.Kind.String()) == 0 {
 		return "targets[" + strconv.Itoa(i) + "]"
 	}
-	return t.Kind.String() + "[" + strconv.QuoteToASCII(t.Name) + "]"
+	return place.Keyed(t.Kind.String(), t.Name)
 }
 
 // placeholder stands in for the server's own URI where the overrides name none. Nobody can

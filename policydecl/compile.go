@@ -3,10 +3,10 @@ package policydecl
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/resourcematch"
 )
 
@@ -70,7 +70,7 @@ func (c *compiler) ownURI(uri string) string {
 // vendor checks the matchers and their budget (P3).
 func (c *compiler) vendor(cfg Config) {
 	for _, prefix := range slices.Sorted(maps.Keys(cfg.Matchers)) {
-		path := "matchers[" + strconv.QuoteToASCII(prefix) + "]"
+		path := place.Keyed("matchers", prefix)
 		if !validVendorPrefix(prefix) {
 			c.faults.add(&flowerrors.ConfigError{
 				Path: path, Value: prefix, Reason: flowerrors.ReasonNeverMatches,

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/place"
 )
 
 // Config is everything [Compile] needs to know about a server's flow policy. It is
@@ -76,7 +78,7 @@ func (d Declaration) path(i int) string {
 	if !d.Kind.known() {
 		return "targets[" + strconv.Itoa(i) + "]"
 	}
-	return kindPaths[d.Kind] + "[" + strconv.QuoteToASCII(d.Name) + "]"
+	return place.Keyed(kindPaths[d.Kind], d.Name)
 }
 
 // known reports whether k is one of the kinds.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The core, and the host's half of it, stand on nothing but the standard library, themselves,
-// one JSON reader and the readers of JSON Schema and URI templates, and no arrow goes back:
+// The core, and the host's half of it, stand on nothing but the standard library, themselves, internal
+// packages that import nothing else, one JSON reader and the readers of JSON Schema and URI templates, and no arrow goes back:
 // another SDK's adapter can stand on them.
 func TestCoreImports(t *testing.T) {
 	const module = "github.com/flowgate-mcp/flowgate/"

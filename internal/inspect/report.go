@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
+	"github.com/flowgate-mcp/flowgate/internal/place"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -74,7 +75,7 @@ func (r *Report) All() iter.Seq2[string, policydecl.Fault] {
 		for i := range r.Entries {
 			e := &r.Entries[i]
 			for _, f := range e.Faults {
-				if !yield(e.Kind.String()+"["+strconv.QuoteToASCII(e.Name)+"]", f) {
+				if !yield(place.Keyed(e.Kind.String(), e.Name), f) {
 					return
 				}
 			}

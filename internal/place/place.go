@@ -88,6 +88,11 @@ func (p *Place) PathUnder(isSection func(name string) bool) string {
 	return b.String()
 }
 
+// Keyed returns the path of a member of a section in which somebody else chose the names, as
+// in tools["export"]: the name of the section is plain, and that of the member quoted whatever
+// it is.
+func Keyed(section, name string) string { return section + quoted(name) }
+
 // Name returns the path of a member of the root: its name if that is of ASCII letters,
 // digits and underscores, else the name in quotes and brackets.
 func Name(name string) string {

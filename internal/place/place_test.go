@@ -72,6 +72,11 @@ func TestPlace(t *testing.T) {
 	if got := placeOf([]step{index(0), name("x")}).PathUnder(func(string) bool { return true }); got != "[0].x" {
 		t.Errorf("an element of the root is a section: %q", got)
 	}
+	for _, key := range []string{"export", "", "a b", "\u202e"} {
+		if got, want := place.Keyed("tools", key), placeOf([]step{name("tools"), name(key)}).PathUnder(isTools); got != want {
+			t.Errorf("the path of the member %q is %q, want %q", key, got, want)
+		}
+	}
 	// A step from a place leaves it and its neighbours as they are.
 	p := placeOf([]step{name("a")})
 	first := p.Member("b")
