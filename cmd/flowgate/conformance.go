@@ -65,14 +65,7 @@ func (a *app) conformance(ctx context.Context, args []string) (int, error) {
 	if err := a.parse(fs, args); err != nil {
 		return statusMisuse, err
 	}
-	mistake := f.stray(fs.Args(), "the arguments of a tool go into -run TOOL=ARGS")
-	if mistake == "" {
-		mistake = f.check(fs.Args())
-	}
-	if mistake == "" && !f.given() {
-		mistake = "no server; name one with -url or -stdio"
-	}
-	if mistake != "" {
+	if mistake := f.needed(fs.Args(), "the arguments of a tool go into -run TOOL=ARGS"); mistake != "" {
 		return statusMisuse, a.misuse(fs, "%s", mistake)
 	}
 	ctx, cancel := f.bound(ctx)

@@ -78,15 +78,8 @@ func (a *app) probe(ctx context.Context, args []string) (int, error) {
 	if err := a.parse(fs, args); err != nil {
 		return statusMisuse, err
 	}
-	mistake := p.stray(fs.Args(), "arguments of the tool go into -args")
-	if mistake == "" {
-		mistake = p.check(fs.Args())
-	}
-	switch {
-	case mistake != "":
-	case !p.given():
-		mistake = "no server; name one with -url or -stdio"
-	case p.tool == "":
+	mistake := p.needed(fs.Args(), "arguments of the tool go into -args")
+	if mistake == "" && p.tool == "" {
 		mistake = "-tool is missing; flowgate validate lists the tools of a server"
 	}
 	if mistake != "" {

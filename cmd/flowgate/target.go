@@ -115,6 +115,19 @@ func (t *target) stray(rest []string, about string) string {
 	return fmt.Sprintf("unexpected argument %s; flags come before it; %s", given(rest[0]), about)
 }
 
+// needed reports what is wrong with the flags of a command that needs a server, as text, or
+// "". about is that of stray.
+func (t *target) needed(rest []string, about string) string {
+	mistake := t.stray(rest, about)
+	if mistake == "" {
+		mistake = t.check(rest)
+	}
+	if mistake == "" && !t.given() {
+		mistake = "no server; name one with -url or -stdio"
+	}
+	return mistake
+}
+
 // String names the server for people, cut. What may be a secret in a URL is left out.
 func (t *target) String() string {
 	if t.stdio {

@@ -53,18 +53,11 @@ func (r *Report) Headline() string {
 // Because lists, in sentences without a full stop, what keeps the records from showing all
 // that enforcing would stop, and what there is to mend besides.
 func (r *Report) Because() []string {
-	var list []string
-	say := func(n uint64, one, many string) {
-		if n == 1 {
-			list = append(list, "1 "+one)
-		} else if n > 1 {
-			list = append(list, Grouped(n)+" "+many)
-		}
-	}
-	say(r.Outcomes[Off], "request ran with the mode off, so that no policy was asked: what enforcing would do to it is not known", "requests ran with the mode off, so that no policy was asked: what enforcing would do to them is not known")
-	say(r.Lost, "request has no record, because a sink was too slow: it can be of any kind", "requests have no record, because a sink was too slow: they can be of any kind")
-	say(r.Above, "source has no record of a request that nothing was said against: a log at level Info holds objections alone", "sources have no record of a request that nothing was said against: a log at level Info holds objections alone")
-	say(r.Lines.Malformed, "line is a damaged record", "lines are damaged records")
-	say(r.FaultCount, "request met a gate or a server that is not in order", "requests met a gate or a server that is not in order")
+	var list sentences
+	list.count(r.Outcomes[Off], "request ran with the mode off, so that no policy was asked: what enforcing would do to it is not known", "requests ran with the mode off, so that no policy was asked: what enforcing would do to them is not known")
+	list.count(r.Lost, "request has no record, because a sink was too slow: it can be of any kind", "requests have no record, because a sink was too slow: they can be of any kind")
+	list.count(r.Above, "source has no record of a request that nothing was said against: a log at level Info holds objections alone", "sources have no record of a request that nothing was said against: a log at level Info holds objections alone")
+	list.count(r.Lines.Malformed, "line is a damaged record", "lines are damaged records")
+	list.count(r.FaultCount, "request met a gate or a server that is not in order", "requests met a gate or a server that is not in order")
 	return list
 }

@@ -30,24 +30,29 @@ func (r *Report) Numbers() []Number {
 	return list
 }
 
+// sentences is a list of them, without full stops.
+type sentences []string
+
+// count adds one that begins with a number, unless that is 0.
+func (s *sentences) count(n uint64, one, many string) {
+	if n == 1 {
+		*s = append(*s, "1 "+one)
+	} else if n > 1 {
+		*s = append(*s, Grouped(n)+" "+many)
+	}
+}
+
 // Notes are sentences, without a full stop, about how far the numbers can be relied on.
 func (r *Report) Notes() []string {
-	var list []string
-	say := func(n uint64, one, many string) {
-		if n == 1 {
-			list = append(list, "1 "+one)
-		} else if n > 1 {
-			list = append(list, Grouped(n)+" "+many)
-		}
-	}
+	var list sentences
 	if alike := r.Total.Suppressed - min(r.Total.Suppressed, r.Sampled.Suppressed); alike > 0 {
 		list = append(list, "of the "+Grouped(alike)+" requests that sampling left out, outcome, reason, label class and registered target are exact; host, principals and what the host declares are those of a record that stands for them, an estimate")
 	}
-	say(r.Sampled.Requests, "request is of a kind that the gate did not count apart, because there were too many: only verdict and mode are known", "requests are of kinds that the gate did not count apart, because there were too many: only verdict and mode are known")
-	say(r.Lines.Others, "line is no decision record and was skipped", "lines are no decision records and were skipped")
-	say(r.Lines.Outside, "record is of another time", "records are of another time")
-	say(r.Lines.Undated, "record has no time and was left out", "records have no time and were left out")
-	say(r.Lines.Unfinished, "last line has no end yet and was left out", "last lines have no end yet and were left out")
+	list.count(r.Sampled.Requests, "request is of a kind that the gate did not count apart, because there were too many: only verdict and mode are known", "requests are of kinds that the gate did not count apart, because there were too many: only verdict and mode are known")
+	list.count(r.Lines.Others, "line is no decision record and was skipped", "lines are no decision records and were skipped")
+	list.count(r.Lines.Outside, "record is of another time", "records are of another time")
+	list.count(r.Lines.Undated, "record has no time and was left out", "records have no time and were left out")
+	list.count(r.Lines.Unfinished, "last line has no end yet and was left out", "last lines have no end yet and were left out")
 	for _, kind := range r.Capped {
 		list = append(list, "there are too many "+kind+" to tell all apart; those beyond the limit are counted as (others)")
 	}
