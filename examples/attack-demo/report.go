@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/flowgate-mcp/flowgate/examples/internal/serve"
@@ -24,20 +23,10 @@ type reporter struct {
 }
 
 func newReporter(env serve.Env, asJSON bool) *reporter {
-	noColour, _ := env.LookupEnv("NO_COLOR")
 	return &reporter{
 		out: env.Stdout, json: asJSON, count: make(map[outcome]int),
-		colour: noColour == "" && isTerminal(env.Stdout),
+		colour: serve.Colourful(env.Stdout, env),
 	}
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // width is how wide a line may be, and indent how far what belongs to a scenario is in.

@@ -9,24 +9,23 @@ import (
 	"github.com/lmittmann/tint"
 )
 
-// Logger returns a log on w, coloured when w is a terminal and the environment
-// does not ask for NO_COLOR.
+// Logger returns a log on w, coloured where [Colourful] says so.
 func Logger(w io.Writer, env Env, debug bool) *slog.Logger {
 	level := slog.LevelInfo
 	if debug {
 		level = slog.LevelDebug
 	}
-	noColor, _ := env.LookupEnv("NO_COLOR")
 	return slog.New(tint.NewTextHandler(w, &tint.Options{
 		Level:      level,
 		TimeFormat: time.TimeOnly,
-		NoColor:    noColor != "" || !isTerminal(w),
+		NoColor:    !Colourful(w, env),
 	}))
 }
 
-func isTerminal(w io.Writer) bool {
+// Colourful reports whether w is a terminal and the environment does not ask for NO_COLOR.
+func Colourful(w io.Writer, env Env) bool {
 	f, ok := w.(*os.File)
-	if !ok {
+	if noColour, _ := env.LookupEnv("NO_COLOR"); !ok || noColour != "" {
 		return false
 	}
 	info, err := f.Stat()
