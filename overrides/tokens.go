@@ -1,7 +1,6 @@
 package overrides
 
 import (
-	"strconv"
 	"strings"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -46,8 +45,8 @@ func (b *builder) within(p *place.Place, list []any, policy policydecl.Policy) p
 		return policydecl.AcceptFrom() // the file is refused for what came before
 	case room < len(at):
 		b.more = true
-		last, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(at[room-1], memberAcceptFrom+"["), "]"))
-		policy, at = policyOf(list[:last+1]), at[:room]
+		_, last, _ := place.Cut(strings.TrimPrefix(at[room-1], memberAcceptFrom))
+		policy, at = policyOf(list[:max(last, 0)+1]), at[:room]
 	}
 	b.mistaken, b.paths = b.mistaken+len(at), b.paths+size*len(at)
 	return policy

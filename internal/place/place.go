@@ -5,8 +5,8 @@
 // A caller says for each step whether it leads into an object or an array: no place looks
 // at a value. Texts show names from a peer in printable ASCII, but whole, and pointers show
 // them as they are; a caller bounds how many and how long they are, and lets no pointer
-// reach a log or a terminal raw (M3). A path that is made here is read by [Cut] alone, and
-// is not taken apart by hand.
+// reach a log or a terminal raw (M3). Whoever takes a path apart that is made here does it
+// with [Cut].
 package place
 
 import (
