@@ -218,6 +218,9 @@ func TestConnect(t *testing.T) {
 			}
 		}
 	}
+	if _, err := b.Connect(host.Server{URI: recordsURI, Assurance: 77}); err == nil || !strings.Contains(err.Error(), `"77"`) {
+		t.Errorf("an assurance that there is not: %v", err)
+	}
 	_, err := host.New(host.Config{Matchers: map[string]policydecl.Matcher{"x": nil}})
 	var fault *flowerrors.ConfigError
 	if !errors.As(err, &fault) {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -93,6 +94,14 @@ type Server struct {
 	Publisher string
 }
 
+// assuranceText names an assurance that is refused, also one that there is not.
+func assuranceText(a policydecl.Assurance) string {
+	if a > policydecl.User {
+		return strconv.Itoa(int(a))
+	}
+	return a.String()
+}
+
 // check reports every mistake in s.
 func (s Server) check() error {
 	var errs []error
@@ -105,7 +114,7 @@ func (s Server) check() error {
 		add("uri", s.URI, flowerrors.ReasonReserved, "the user and the host are no servers", "use the server's own URI")
 	}
 	if s.Assurance > policydecl.Verified {
-		add("assurance", s.Assurance.String(), flowerrors.ReasonReserved, "no server is the user or the host", "use Verified, TOFU or Unverified")
+		add("assurance", assuranceText(s.Assurance), flowerrors.ReasonReserved, "no server is the user or the host", "use Verified, TOFU or Unverified")
 	}
 	if s.Publisher != "" {
 		_, err := resourcematch.Canonical(s.Publisher)

@@ -17,7 +17,9 @@ import (
 // declared with a helper it has the new policy alone.
 func TestRegisteredAgain(t *testing.T) {
 	bxEras(t, func(t *testing.T, modern bool) {
-		call := func(label string) string { return bxMsg("1", "tools/call", `"name":"export","arguments":{}`, label, modern) }
+		call := func(label string) string {
+			return bxMsg("1", "tools/call", `"name":"export","arguments":{}`, label, modern)
+		}
 		prompt := func(label string) string { return bxMsg("1", "prompts/get", `"name":"brief"`, label, modern) }
 		complete := func(label string) string {
 			return bxMsg("1", "completion/complete", `"ref":{"type":"ref/prompt","name":"brief"},"argument":{"name":"a","value":"b"}`, label, modern)

@@ -32,6 +32,7 @@ func (g *Gate) Apply(o overrides.Overrides) error {
 	if before.digest != after.digest {
 		g.announce("flow overrides have changed", after, slog.String("old", before.digest), slog.String("new", after.digest),
 			slog.String("oldUri", before.set.URI()))
+		g.warnIdle(after)
 	}
 	return nil
 }
@@ -43,7 +44,11 @@ func (g *Gate) announce(msg string, st *state, more ...slog.Attr) {
 	if len(loose) > 0 {
 		level = slog.LevelWarn
 	}
-	attrs := append(more, slog.String("overrides", st.over.Digest()), slog.String("uri", st.set.URI()), slog.String("mode", st.server.String()), slog.Bool("enforces", st.enforces()))
+	attrs := more
+	if !st.over.IsZero() {
+		attrs = append(attrs, slog.String("overrides", st.over.Digest()))
+	}
+	attrs = append(attrs, slog.String("uri", st.set.URI()), slog.String("mode", st.server.String()), slog.Bool("enforces", st.enforces()))
 	if len(loose) > 0 {
 		attrs = append(attrs, slog.Any("loose", loose))
 	}

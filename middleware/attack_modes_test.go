@@ -212,7 +212,7 @@ func TestReportRecordsWhatIsNotGated(t *testing.T) {
 		if err := json.Unmarshal(a.reply(t).Result, &result); err != nil || len(result.Tools) == 0 {
 			t.Errorf("%s: %s", l.name, a.messages)
 		}
-		if rec := book.one(t); rec.Reason != decision.ReasonAmbiguous || !rec.WouldStop() {
+		if rec := book.one(t); rec.Reason != decision.ReasonAmbiguous || !rec.WouldStop() || rec.Target != "" || rec.Registered {
 			t.Errorf("%s: %v", l.name, rec)
 		}
 	}

@@ -55,7 +55,7 @@ type visit struct {
 	id    any  // as mcp-go has decoded it
 	began time.Time
 	req   wire.Request
-	err   error // why the message cannot be read
+	err   error  // why the message cannot be read
 	found *entry // that of a wrapped transport
 	spare entry  // where there is none: nobody reads it, and it takes no memory of its own
 }
@@ -168,7 +168,8 @@ func (v *visit) details(label *policydecl.Label) details {
 		d.took = time.Since(v.began)
 	}
 	if v.err != nil {
-		return d // what it says of the peer has two readings as well
+		d.about.target = "" // it has two readings, and so has what it says of the peer
+		return d
 	}
 	d.peer = &peerAtDoor{v.gate, v.ctx, v.req}
 	var meta mcp.Meta

@@ -71,15 +71,19 @@ func New(s *server.MCPServer, cfg Config) (*Gate, error) {
 	} else if !st.over.IsZero() {
 		g.announce("flow overrides are in force", st)
 	}
+	g.warnIdle(g.now())
 	return g, nil
+}
+
+// errNoServer says that there is none to guard.
+var errNoServer = &flowerrors.ConfigError{
+	Path: "server", Reason: flowerrors.ReasonMissing, Detail: "it is nil", Hint: "pass what server.NewMCPServer returned",
 }
 
 // build makes a gate and installs it.
 func build(s *server.MCPServer, cfg *Config) (*Gate, error) {
 	if s == nil {
-		return nil, fmt.Errorf("flowgate: %w", &flowerrors.ConfigError{
-			Path: "server", Reason: flowerrors.ReasonMissing, Detail: "it is nil", Hint: "pass what server.NewMCPServer returned",
-		})
+		return nil, fmt.Errorf("flowgate: %w", errNoServer)
 	}
 	g := newGate(s, cfg)
 	r := g.reg

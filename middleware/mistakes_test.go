@@ -148,3 +148,41 @@ func TestMistakesAtRunTime(t *testing.T) {
 		t.Errorf("%T", err)
 	}
 }
+
+// Without a server every function says so, where mcp-go's would panic.
+func TestNoServer(t *testing.T) {
+	p := policydecl.AcceptFrom("user")
+	template := mcp.NewResourceTemplate("x://{id}", "x")
+	_, newErr := middleware.New(nil, middleware.Config{URI: bxURI})
+	for name, err := range map[string]error{
+		"New":                        newErr,
+		"AddTool":                    middleware.AddTool(nil, mcp.NewTool("a"), p, nothing),
+		"AddTaskTool":                middleware.AddTaskTool(nil, mcp.NewTool("a"), p, func(context.Context, mcp.CallToolRequest) (*mcp.CreateTaskResult, error) { return nil, nil }),
+		"AddPrompt":                  middleware.AddPrompt(nil, mcp.NewPrompt("a"), p, noPrompt),
+		"AddResource":                middleware.AddResource(nil, mcp.NewResource("x://a", "a"), p, noResource),
+		"AddResourceTemplate":        middleware.AddResourceTemplate(nil, template, p, noResource),
+		"AddSessionTool":             middleware.AddSessionTool(nil, "1", mcp.NewTool("a"), p, nothing),
+		"AddSessionResource":         middleware.AddSessionResource(nil, "1", mcp.NewResource("x://a", "a"), p, noResource),
+		"AddSessionResourceTemplate": middleware.AddSessionResourceTemplate(nil, "1", template, p, noResource),
+		"Govern":                     middleware.Govern(nil, policydecl.Tool, "a", p),
+	} {
+		wantMistakes(t, err, "server")
+		if err == nil {
+			t.Error(name, "takes a server that is nil")
+		}
+	}
+	if err := middleware.AddResourceTemplate(nil, mcp.ResourceTemplate{}, p, noResource); err == nil {
+		t.Error("a template that is none, for no server")
+	}
+}
+
+// A name that the server has not got is answered with those that it has.
+func TestUnknownNameListsNames(t *testing.T) {
+	f := bxServer(t, false)
+	cfg := bxConfig()
+	cfg.Modes = []middleware.TargetMode{{Kind: policydecl.Tool, Name: "summarise", Mode: middleware.DangerouslyReport}}
+	_, err := middleware.New(f.srv, cfg)
+	if err == nil || !strings.Contains(err.Error(), `it has "export", "hexport", "search", "texport"`) {
+		t.Error(err)
+	}
+}

@@ -129,11 +129,31 @@ func (g *Gate) unknownTarget(k key) *flowerrors.ConfigError {
 	hint := "correct the name"
 	if meant := near.Name(k.name, names); meant != "" {
 		hint = "write " + strconv.QuoteToASCII(meant)
+	} else if len(names) > 0 {
+		hint += "; it has " + someOf(names)
 	}
 	return &flowerrors.ConfigError{
 		Value: k.name, Reason: flowerrors.ReasonUnknownTarget,
-		Detail: "the server has none of that name, so nothing would be protected", Hint: hint,
+		Detail: "the server has none of that name, so it would change nothing", Hint: hint,
 	}
+}
+
+// someOf lists the first names in alphabetical order.
+func someOf(names []string) string {
+	const most = 8
+	slices.Sort(names)
+	var b strings.Builder
+	for i, name := range names {
+		if i == most {
+			b.WriteString(" and others")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.QuoteToASCII(name))
+	}
+	return b.String()
 }
 
 // describeModes is the text of the code's modes for a digest.

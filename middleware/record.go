@@ -57,9 +57,9 @@ type record struct {
 
 	found     finding // the weightiest so far
 	hasFound  bool
-	concluded bool     // the operator has its record
-	stopped   bool     // and knows that it was stopped
-	bound     bool     // an entry leads to it, so the way out concludes it at the latest
+	concluded bool // the operator has its record
+	stopped   bool // and knows that it was stopped
+	bound     bool // an entry leads to it, so the way out concludes it at the latest
 	took      time.Duration
 
 	now      atomic.Pointer[state] // by which the request is judged

@@ -1,7 +1,9 @@
 package middleware_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -147,4 +149,28 @@ func TestOneRecordForEachRequest(t *testing.T) {
 func bareLines(t testing.TB, r *recipient) []namedLine {
 	t.Helper()
 	return []namedLine{{"bare HTTP", listenHTTP(t, server.NewStreamableHTTPServer(r.server), r.ran)}}
+}
+
+// M2, L8: which of two names an ambiguous message meant nobody knows, so its record names
+// neither.
+func TestAmbiguousRecordNamesNoTarget(t *testing.T) {
+	book := newRecordBook()
+	f := bxNew(t, func(_ *bxFix, cfg *middleware.Config) { cfg.Sinks = book.config().Sinks })
+	for name, send := range f.ways(t) {
+		send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"export","name":"search","arguments":{}}}`)
+		if rec := book.one(t); rec.Reason != decision.ReasonAmbiguous || rec.Target != "" || rec.Registered {
+			t.Errorf("%s: %+v", name, rec)
+		}
+	}
+}
+
+// The log names overrides only where there are some.
+func TestStartNamesNoOverrides(t *testing.T) {
+	var log bytes.Buffer
+	bxNew(t, func(_ *bxFix, cfg *middleware.Config) {
+		cfg.Mode, cfg.Logger = middleware.DangerouslyReport, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	if text := log.String(); !strings.Contains(text, "does not enforce everything") || strings.Contains(text, "overrides=") {
+		t.Error(text)
+	}
 }

@@ -65,7 +65,7 @@ func AddResource(s *server.MCPServer, resource mcp.Resource, policy policydecl.P
 // gate serves, but not with another.
 func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, policy policydecl.Policy, handler server.ResourceTemplateHandlerFunc) error {
 	raw, err := rawTemplate(template)
-	if err != nil {
+	if err != nil && s != nil {
 		return registryOf(s).note(err)
 	}
 	return register(s, target{policydecl.Template, raw, helper}, &template, &template.Meta, policy, handler != nil, func() {
@@ -78,13 +78,16 @@ func AddResourceTemplate(s *server.MCPServer, template mcp.ResourceTemplate, pol
 // _meta, to which meta points, and adds the declaration to the server, in that order, so that it is never
 // reachable before its policy (D4).
 func register(s *server.MCPServer, t target, declaration any, meta **mcp.Meta, policy policydecl.Policy, handled bool, add func()) error {
-	reg := registryOf(s)
+	reg, err := registryFor(s)
+	if err != nil {
+		return err
+	}
 	if !handled {
 		return reg.note(&flowerrors.ConfigError{
 			Path: targetPath(t.kind, t.name), Reason: flowerrors.ReasonMissing, Detail: "it has no handler", Hint: "pass one",
 		})
 	}
-	err := attachPolicy(reg, t.kind, t.name, declaration, meta, policy)
+	err = attachPolicy(reg, t.kind, t.name, declaration, meta, policy)
 	if err == nil && policy.IsZero() {
 		err = reg.withdraw(t)
 	} else if err == nil {
@@ -96,6 +99,14 @@ func register(s *server.MCPServer, t target, declaration any, meta **mcp.Meta, p
 	reg.know(key{t.kind, t.name})
 	add()
 	return nil
+}
+
+// registryFor is registryOf for what a caller has passed.
+func registryFor(s *server.MCPServer) (*registry, error) {
+	if s == nil {
+		return nil, errNoServer
+	}
+	return registryOf(s), nil
 }
 
 func rawTemplate(t mcp.ResourceTemplate) (string, error) {
@@ -112,7 +123,10 @@ func rawTemplate(t mcp.ResourceTemplate) (string, error) {
 // policy the session's tool has that of the global tool of the same name. Besides
 // the errors of the package it returns those of server.AddSessionTool.
 func AddSessionTool(s *server.MCPServer, sessionID string, tool mcp.Tool, policy policydecl.Policy, handler server.ToolHandlerFunc) error {
-	reg := registryOf(s)
+	reg, err := registryFor(s)
+	if err != nil {
+		return err
+	}
 	if err := attachPolicy(reg, policydecl.Tool, tool.Name, &tool, &tool.Meta, policy); err != nil {
 		return err
 	}
@@ -123,7 +137,10 @@ func AddSessionTool(s *server.MCPServer, sessionID string, tool mcp.Tool, policy
 // which counts beside those that the server has for the same URI. Without a policy the
 // default counts beside them, also in place of a resource with a policy of its own.
 func AddSessionResource(s *server.MCPServer, sessionID string, resource mcp.Resource, policy policydecl.Policy, handler server.ResourceHandlerFunc) error {
-	reg := registryOf(s)
+	reg, err := registryFor(s)
+	if err != nil {
+		return err
+	}
 	if err := attachPolicy(reg, policydecl.Resource, resource.URI, &resource, &resource.Meta, policy); err != nil {
 		return err
 	}
@@ -137,7 +154,10 @@ func AddSessionResourceTemplate(s *server.MCPServer, sessionID string, template 
 	if err != nil {
 		return err
 	}
-	reg := registryOf(s)
+	reg, err := registryFor(s)
+	if err != nil {
+		return err
+	}
 	if err := attachPolicy(reg, policydecl.Template, raw, &template, &template.Meta, policy); err != nil {
 		return err
 	}
@@ -151,11 +171,17 @@ func AddSessionResourceTemplate(s *server.MCPServer, sessionID string, template 
 // Calling it again for the same target replaces the policy. A target that a helper has
 // registered has its policy already, so it is an error to govern it too.
 //
+// Whatever the server has not got when the gate is made is logged at level Warn, since a
+// misspelt name protects nothing.
+//
 // Of resources, all policies that match a URI must accept; so a prefix makes a part of
 // a template's space stricter than the template, never looser.
 func Govern(s *server.MCPServer, kind policydecl.TargetKind, name string, policy policydecl.Policy) error {
-	reg := registryOf(s)
-	err := checkPolicy(reg, kind, name, policy)
+	reg, err := registryFor(s)
+	if err != nil {
+		return err
+	}
+	err = checkPolicy(reg, kind, name, policy)
 	if err == nil && policy.IsZero() {
 		err = &flowerrors.ConfigError{
 			Path: targetPath(kind, name), Reason: flowerrors.ReasonMissing,

@@ -68,6 +68,9 @@ func (st *state) compileResources(r *registry, cfg policydecl.Config) error {
 	for _, t := range st.over.Targets {
 		d := policydecl.Declaration{Kind: t.Kind, Name: t.Name, Policy: t.Policy}
 		i, declared := known[key{t.Kind, t.Name}]
+		if t.Kind == policydecl.Prefix && !t.Policy.IsZero() {
+			spaces = append(spaces, policydecl.Declaration{Kind: t.Kind, Name: t.Name})
+		}
 		switch {
 		case !byURI(t.Kind) || t.Policy.IsZero():
 		case !loosen:
@@ -86,13 +89,8 @@ func (st *state) compileResources(r *registry, cfg policydecl.Config) error {
 		if k.kind == policydecl.Prefix || byURI(k.kind) && !declared && !over {
 			parts = append(parts, policydecl.Declaration{Kind: k.kind, Name: k.name})
 		}
-		if k.kind == policydecl.Prefix {
+		if k.kind == policydecl.Prefix && !over {
 			spaces = append(spaces, policydecl.Declaration{Kind: k.kind, Name: k.name})
-		}
-	}
-	for _, t := range st.over.Targets {
-		if _, mode := st.modes[key{t.Kind, t.Name}]; t.Kind == policydecl.Prefix && !t.Policy.IsZero() && !mode {
-			spaces = append(spaces, policydecl.Declaration{Kind: t.Kind, Name: t.Name})
 		}
 	}
 	for _, part := range []struct {

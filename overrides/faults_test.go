@@ -2,6 +2,7 @@ package overrides_test
 
 import (
 	"strings"
+	"testing"
 
 	"github.com/flowgate-mcp/flowgate/overrides"
 )
@@ -161,4 +162,17 @@ var faultCases = []struct{ name, text, want string }{
 2 /tools/b/acceptFrom tools["b"].acceptFrom unsupported "!x" YAML
 2 /tools/a/acceptFrom/1 tools["a"].acceptFrom[1] unknown-token "User" P1
 `},
+}
+
+// What YAML does not take at the start of a value is said in words (P6).
+func TestYAMLHints(t *testing.T) {
+	for text, want := range map[string]string{
+		"flowgate: 1\nmode:\n\t- x": "spaces in place of a tab",
+		"flowgate: 1\nmode: @off":   "put in quotes",
+		"flowgate: 1\nmode: [":      "correct it",
+	} {
+		if _, faults := overrides.Validate("", []byte(text)); len(faults) != 1 || !strings.Contains(faults[0].Hint, want) {
+			t.Errorf("%q: %v", text, faults)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -81,7 +82,11 @@ func (r *report) notYAML(data []byte, err error) {
 		line, _ = strconv.Atoi(m[1]) // 0 if there is none
 		line = min(line, lineAt(data, len(data)))
 	}
-	r.broken(RuleYAML, line, "not valid YAML, here or just below: "+message, "correct it, or end the file's name in .json if it is JSON")
+	hint := "correct it, or end the file's name in .json if it is JSON"
+	if strings.Contains(message, "found character that cannot start any token") {
+		hint = `put in quotes what starts with one of % @ and the like, and spaces in place of a tab`
+	}
+	r.broken(RuleYAML, line, "not valid YAML, here or just below: "+message, hint)
 }
 
 // unhidden reports characters that make a file say something else than it seems to. Some

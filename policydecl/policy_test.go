@@ -2,6 +2,7 @@ package policydecl_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,19 @@ import (
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
+
+// What a token was probably meant to be is in the way out.
+func TestTokenHints(t *testing.T) {
+	for token, hint := range map[string]string{
+		"User": `write "user"`, " self": `write "self"`, "self,user": "write 2 tokens", "user, host,verified": "write 3 tokens",
+		"self user": "write 2 tokens", "self,users": `use "self"`, "usr": `use "self"`, ",": `use "self"`,
+	} {
+		var fault *flowerrors.ConfigError
+		if err := policydecl.AcceptFrom(token).Err(); !errors.As(err, &fault) || !strings.HasPrefix(fault.Hint, hint) {
+			t.Errorf("%q: %v, want the hint %q", token, err, hint)
+		}
+	}
+}
 
 // P1 and P6, case 34: every token that means nothing is a mistake with its path.
 func TestP6TokenMistakes(t *testing.T) {

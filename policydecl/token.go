@@ -2,6 +2,7 @@ package policydecl
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,7 +63,9 @@ func parseToken(s string) (token, *flowerrors.ConfigError) {
 		return token{kind: kindVendor, key: prefix}, nil
 	}
 	hint := tokenHint
-	if near := strings.ToLower(strings.TrimSpace(s)); near != s && isWord(near) {
+	if parts := strings.FieldsFunc(s, func(c rune) bool { return c == ',' || c == ' ' }); len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return !isWord(p) }) {
+		hint = "write " + strconv.Itoa(len(parts)) + " tokens, each in quotes of its own"
+	} else if near := strings.ToLower(strings.TrimSpace(s)); near != s && isWord(near) {
 		hint = "write " + strconv.Quote(near)
 	}
 	return token{}, &flowerrors.ConfigError{

@@ -130,11 +130,18 @@ func (m *Matcher) addURI(i int, kind Kind, pattern string) *flowerrors.ConfigErr
 		}
 	}
 	uri := dropQuery(pattern)
-	if kind == Prefix && !strings.HasSuffix(uri, "/") {
+	if kind == Prefix && !strings.HasSuffix(uri, "/") && !strings.Contains(uri, "*") {
 		return &flowerrors.ConfigError{
 			Reason: flowerrors.ReasonNeverMatches,
 			Detail: "a prefix must end at a segment boundary",
 			Hint:   `end it in "/"`,
+		}
+	}
+	if kind == Prefix && strings.Contains(uri, "*") {
+		return &flowerrors.ConfigError{
+			Reason: flowerrors.ReasonNeverMatches,
+			Detail: "there are no wildcards; a prefix covers all that is below it",
+			Hint:   `end it in the "/" before the asterisk, or write %2A if an asterisk is meant`,
 		}
 	}
 	spellings, ok := closure(nil, uri, patternSteps)

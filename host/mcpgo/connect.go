@@ -2,6 +2,7 @@ package mcpgo
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/flowgate-mcp/flowgate/host"
 )
+
+// errNoTransport says that there is nothing to connect over.
+var errNoTransport = errors.New("mcpgo: the transport is nil; pass one of mcp-go's, such as transport.NewStdio returns")
 
 // Connect connects a host with a server: it makes the connection in the host and a client
 // over inner, which must not be started yet, starts it, and initialises it as info.
@@ -20,6 +24,9 @@ import (
 //
 // After an error nothing is left open, and inner is closed unless the error is about s.
 func Connect(ctx context.Context, h *host.Host, s host.Server, inner transport.Interface, info mcp.Implementation, opts ...client.ClientOption) (*client.Client, *host.Connection, error) {
+	if inner == nil {
+		return nil, nil, errNoTransport
+	}
 	conn, err := h.Connect(s)
 	if err != nil {
 		return nil, nil, err
