@@ -131,13 +131,17 @@ type apChange struct {
 	Loose                      []string
 }
 
-// changes returns all lines since the last time; there must be none about anything else.
+// changes returns all lines since the last time, but for those about targets that match
+// nothing; there must be none about anything else.
 func (b *apLog) changes(t testing.TB) []apChange {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []apChange
 	for text := range bytes.Lines(b.buf.Bytes()) {
+		if bytes.Contains(text, []byte("has not got now")) {
+			continue
+		}
 		var c apChange
 		if err := json.Unmarshal(text, &c); err != nil || c.Msg != "flow overrides have changed" || (c.Level == "WARN") != (len(c.Loose) > 0) {
 			t.Errorf("logged: %s", text)

@@ -78,8 +78,9 @@
 // The answers to initialize and server/discover say capabilities.flow, and the same
 // under capabilities.extensions, with the default policy of the server (D2). This is put into the
 // text of the answer, and every other byte is as mcp-go wrote it (D3). A policy by
-// [Govern] is no part of a declaration and is not published. A server that is served
-// past its gate publishes only what is in _meta.
+// [Govern] for the very name of a declaration is published with it; one for a prefix, or for
+// something that is not listed, has no place to be. A server that is served past its gate
+// publishes only what is in _meta, and what Govern and overrides say of listed names.
 //
 // # Modes
 //

@@ -59,53 +59,116 @@ func (g *Gate) capability() []byte {
 	return append(append(append(b, `,"default":`...), def...), '}')
 }
 
-// What overrides say about a declaration is published as if its author had said it (D4):
-// in its _meta, from where it gets beside the other members like any other policy.
+// What else governs a declaration is published as if its author had said it (D4): in its
+// _meta, from where it gets beside the other members like any other policy. That is what
+// Govern says, what the global tool says for a session's, and what overrides say.
 
 func (g *Gate) afterListTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
-	publishOverrides(ctx, g, policydecl.Tool, &result.Tools, func(t *mcp.Tool) (string, **mcp.Meta) { return t.Name, &t.Meta })
+	code := func(name string) []policydecl.Policy {
+		policies, err := g.toolPolicies(ctx, nil, mcp.Tool{Name: name}, false)
+		if err != nil {
+			return nothingAccepted
+		}
+		return policies
+	}
+	publishMore(ctx, g, policydecl.Tool, &result.Tools, code, func(t *mcp.Tool) (string, **mcp.Meta) { return t.Name, &t.Meta })
 }
 
 func (g *Gate) afterListPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, result *mcp.ListPromptsResult) {
-	publishOverrides(ctx, g, policydecl.Prompt, &result.Prompts, func(p *mcp.Prompt) (string, **mcp.Meta) { return p.Name, &p.Meta })
+	var registered map[string]*server.ServerPrompt
+	code := func(name string) []policydecl.Policy {
+		if registered == nil {
+			registered = g.server.ListPrompts() // all at once: each call copies them
+		}
+		if prompt := registered[name]; prompt != nil {
+			if p, err := declared(prompt.Prompt.Meta); err != nil {
+				return nothingAccepted
+			} else if !p.IsZero() {
+				return []policydecl.Policy{p}
+			}
+		}
+		return g.undeclared(ctx, nil, key{policydecl.Prompt, name})
+	}
+	publishMore(ctx, g, policydecl.Prompt, &result.Prompts, code, func(p *mcp.Prompt) (string, **mcp.Meta) { return p.Name, &p.Meta })
 }
 
-// publishOverrides puts the policies of the overrides into listed declarations. These
-// share memory with the server's own, so what changes is copied.
-func publishOverrides[D any](ctx context.Context, g *Gate, kind policydecl.TargetKind, list *[]D, parts func(*D) (string, **mcp.Meta)) {
+// nothingAccepted is what is published of something whose policy cannot be read.
+var nothingAccepted = []policydecl.Policy{policydecl.AcceptFrom()}
+
+// governed returns what Govern says of a resource or template by its name.
+func (g *Gate) governed(kind policydecl.TargetKind) func(name string) []policydecl.Policy {
+	return func(name string) []policydecl.Policy {
+		return []policydecl.Policy{g.reg.lookup(target{kind, name, byGovern})}
+	}
+}
+
+// publishMore puts policies into listed declarations that have none, or another one, in
+// their _meta. code returns the policies that the code gives something whose declaration has
+// none. The list shares memory with the server's own, so what changes is copied.
+func publishMore[D any](ctx context.Context, g *Gate, kind policydecl.TargetKind, list *[]D, code func(name string) []policydecl.Policy, parts func(*D) (string, **mcp.Meta)) {
 	st := g.now()
-	if len(st.policies) == 0 || !st.publishes() || server.ServerFromContext(ctx) != g.server {
+	if !st.publishes() || server.ServerFromContext(ctx) != g.server {
 		return
 	}
 	copied := false
 	for i := range *list {
-		name, _ := parts(&(*list)[i])
-		p, ok := st.policies[key{kind, name}]
-		if !ok {
+		name, meta := parts(&(*list)[i])
+		p, changed := st.published(key{kind, name}, *meta, code)
+		if !changed {
 			continue
 		}
 		if !copied {
 			*list, copied = slices.Clone(*list), true
 		}
-		_, meta := parts(&(*list)[i])
-		*meta = withMeta(*meta, st.published(p, *meta))
+		_, meta = parts(&(*list)[i])
+		*meta = withMeta(*meta, p)
 	}
 }
 
-// published is what lists say of a declaration that a policy of the overrides governs: that
-// policy. A declaration that came later may have a narrower one, which has to accept
-// besides; then only what both list is certain to be accepted.
-func (st *state) published(over policydecl.Policy, meta *mcp.Meta) policydecl.Policy {
+// published returns what lists say of a declaration, and whether that is anything but what
+// its _meta says. Of several policies that have to accept it is the first, less what another
+// one does not list: only the rest is certain to be accepted.
+func (st *state) published(k key, meta *mcp.Meta, code func(name string) []policydecl.Policy) (p policydecl.Policy, changed bool) {
+	over, has := st.policies[k]
 	own, err := declared(meta)
-	if err != nil {
-		return policydecl.AcceptFrom()
+	switch {
+	case err != nil:
+		return policydecl.AcceptFrom(), has
+	case !own.IsZero():
+		if !has || st.over.DangerouslyLoosen {
+			return over, has
+		}
+		return narrowed(over, own), true
 	}
-	if own.IsZero() || st.over.DangerouslyLoosen {
-		return over
+	policies := code(k.name)
+	if has && st.over.DangerouslyLoosen {
+		return over, true
 	}
-	beyond := over.Beyond(own)
+	for i, c := range policies {
+		switch {
+		case !c.IsZero():
+		case has:
+			policies[i] = st.before
+		case len(policies) > 1:
+			policies[i] = st.set.Default()
+		default:
+			return p, false // the default governs it, which is not published here
+		}
+	}
+	if has {
+		policies = append([]policydecl.Policy{over}, policies...)
+	}
+	if len(policies) == 0 {
+		return p, false
+	}
+	return narrowed(policies[0], policies[1:]...), true
+}
+
+// narrowed returns p without the tokens that one of the others does not list.
+func narrowed(p policydecl.Policy, others ...policydecl.Policy) policydecl.Policy {
+	beyond := beyondAny(p, others)
 	if len(beyond) == 0 {
-		return over
+		return p
 	}
-	return policydecl.AcceptFrom(slices.DeleteFunc(over.Tokens(), func(token string) bool { return slices.Contains(beyond, token) })...)
+	return policydecl.AcceptFrom(slices.DeleteFunc(p.Tokens(), func(token string) bool { return slices.Contains(beyond, token) })...)
 }

@@ -33,7 +33,7 @@ func (g *Gate) afterListResources(ctx context.Context, _ any, _ *mcp.ListResourc
 		}
 	}
 	g.adopt(ctx, found)
-	publishOverrides(ctx, g, policydecl.Resource, &result.Resources, func(r *mcp.Resource) (string, **mcp.Meta) { return r.URI, &r.Meta })
+	publishMore(ctx, g, policydecl.Resource, &result.Resources, g.governed(policydecl.Resource), func(r *mcp.Resource) (string, **mcp.Meta) { return r.URI, &r.Meta })
 }
 
 func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, result *mcp.ListResourceTemplatesResult) {
@@ -56,7 +56,7 @@ func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourc
 		}
 	}
 	g.adopt(ctx, found)
-	publishOverrides(ctx, g, policydecl.Template, &result.ResourceTemplates, func(t *mcp.ResourceTemplate) (string, **mcp.Meta) {
+	publishMore(ctx, g, policydecl.Template, &result.ResourceTemplates, g.governed(policydecl.Template), func(t *mcp.ResourceTemplate) (string, **mcp.Meta) {
 		raw, _ := rawTemplate(*t)
 		return raw, &t.Meta
 	})
