@@ -66,6 +66,8 @@ func (a *app) report(ctx context.Context, args []string) (int, error) {
 		return statusMisuse, a.misuse(fs, "-json and -html exclude each other")
 	case !from.IsZero() && !to.IsZero() && !from.Before(to):
 		return statusMisuse, a.misuse(fs, "-since is not before -until")
+	case lateFlag(files) != "":
+		return statusMisuse, a.misuse(fs, "flags come before the files: unexpected argument %s; write ./%s if it is a file", given(lateFlag(files)), shown(lateFlag(files)))
 	case isInput(*page, files):
 		return statusMisuse, a.misuse(fs, "-html: %s is one of the files to read", given(*page))
 	}
@@ -110,6 +112,16 @@ func moment(s string, now time.Time) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%s is no date, no time and not how long ago; write 2026-03-01, 2026-03-01T09:30:00Z, 36h or 7d", quoted(s, 40))
 	}
 	return now.Add(-ago).UTC(), nil
+}
+
+// lateFlag returns the first of the files that looks like a flag, or "".
+func lateFlag(files []string) string {
+	for _, name := range files {
+		if len(name) > 1 && name[0] == '-' {
+			return name
+		}
+	}
+	return ""
 }
 
 // isInput reports whether the page would be written over one of the files to read.
@@ -167,7 +179,7 @@ func noRecord(l flowreport.Lines) error {
 	case l.Malformed+l.Unfinished > 0:
 		return fmt.Errorf("%w that can be read: %d lines are damaged records and %d are something else", errNoRecord, l.Malformed+l.Unfinished, l.Others)
 	case l.Others > 0:
-		return fmt.Errorf("%w: all of the %d lines are something else", errNoRecord, l.Others)
+		return fmt.Errorf("%w: all of the %d lines are something else; log with slog's JSON handler at level Debug, or give the gate a decision.NewWriter", errNoRecord, l.Others)
 	}
 	return fmt.Errorf("%w: there is nothing to read", errNoRecord)
 }

@@ -70,7 +70,7 @@ func TestReportStatus(t *testing.T) {
 		"mixed":    {"hello\n" + logOf(t, good) + "{\"level\":\"INFO\"}\n", 0, "Note: 2 lines are no decision records and were skipped.\n"},
 		"info":     {logOf(t, decision.Record{}), 1, "Besides: 1 source has no record of a request that nothing was said against: a log at level Info holds objections alone.\n"},
 		"empty":    {"", 2, "no decision record: there is nothing to read"},
-		"other":    {"hello\n\n{}\n", 2, "no decision record: all of the 2 lines are something else"},
+		"other":    {"hello\n\n{}\n", 2, "no decision record: all of the 2 lines are something else; log with slog's JSON handler at level Debug"},
 		"rubbish":  {"{\n{}\n{", 2, "no decision record that can be read: 2 lines are damaged records and 1 are something else"},
 	} {
 		r := reported(t, tt.text, "-")
@@ -99,6 +99,7 @@ func TestReportMisuse(t *testing.T) {
 		"-since 99999d -":                    `-since: "99999d" is no date`,
 		"-since 1h -until 2h -":              "-since is not before -until",
 		"-html " + log + " " + log:           "-html: \"" + log + "\" is one of the files to read",
+		sampleFile + " -html p":              `flags come before the files: unexpected argument "-html"`,
 		"/nonexistent/log":                   "cannot read /nonexistent/log: no such file or directory",
 		sampleFile + " .":                    "cannot read .: is a directory",
 		"-html /nonexistent/p " + sampleFile: "cannot write /nonexistent/p: no such file or directory",
