@@ -60,7 +60,7 @@ func (g *Gate) guardResource(next server.ResourceHandlerFunc) server.ResourceHan
 			if req.Params.URI != r.about().target || r.renew() || hasOwnResources(ctx) {
 				g.judgeURI(ctx, r, req.Params.URI)
 			}
-			if plain && r.state() == accepted && r.ungoverned(req.Params.URI) {
+			if plain && r.state() == accepted && r.by().ungoverned(req.Params.URI, false) {
 				g.judgePlain(ctx, r, req.Params.URI)
 			}
 		}
@@ -122,13 +122,6 @@ func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
 		def.policy, def.mode = p, min(def.mode, r.by().mode(plain.key))
 	}
 	r.judge(def)
-}
-
-// ungoverned reports whether neither Govern nor overrides that loosen have said anything
-// about some reading of uri.
-func (r *record) ungoverned(uri string) bool {
-	_, bare, err := r.by().governed.find(nil, uri, false)
-	return bare || err != nil
 }
 
 // sessionServes reports whether the session has a resource of its own at the URI, or a

@@ -208,7 +208,8 @@ func (st *state) tighten(all []governing, uri string, template bool) error {
 	return nil
 }
 
-// plainHandler is what is known of a handler that is about to run and that no helper has registered.
+// plainHandler is what is known of a handler that is about to run and that no helper has
+// registered.
 type plainHandler struct {
 	key key  // of a resource; zero for a template
 	any bool // it is one of which the gate knows nothing else
@@ -281,11 +282,18 @@ func (g *Gate) governPlain(ctx context.Context, st *state, all []governing, uri 
 	if _, known := g.reg.known.Load(k); !known || slices.Contains(st.declared.keys, k) || !g.reg.lookup(target{k.kind, k.name, helper}).IsZero() {
 		return all, nil
 	}
-	if _, bare, err := st.governed.find(nil, uri, template); err != nil || !bare {
-		return all, nil // as for a read
+	if !st.ungoverned(uri, template) {
+		return all, nil
 	}
 	def, err := st.governDefault(ctx, uri, template, plainHandler{key: k})
 	return append(all, def), err
+}
+
+// ungoverned reports whether neither Govern nor overrides that loosen have said anything
+// about some reading of uri, or whether nobody can tell.
+func (st *state) ungoverned(uri string, template bool) bool {
+	_, bare, err := st.governed.find(nil, uri, template)
+	return bare || err != nil
 }
 
 // onceWindow bounds how many policies appendOnce compares with, so that a URI which very
