@@ -1,5 +1,5 @@
-// Package host is the half of flow policy that an agent application keeps (section 10 of
-// the specification, H1 to H7). It knows who has contributed to the context of a model, labels
+// Package host is the half of flow policy that an agent application keeps (H1 to H7; what
+// the numbers of rules mean is in docs/rules.md). It knows who has contributed to the context of a model, labels
 // the requests that are built from it, and does not send what must not be sent. It knows no
 // MCP SDK; package host/mcpgo connects it with mcp-go's client.
 //
@@ -61,8 +61,8 @@
 // server's own requests, such as sampling, is not a request and carries no label; a host that
 // answers them should do so from a partition of their own.
 //
-// Some requests carry no label, because the specification lets them pass any policy (section
-// 5). A model that is free to write their parameters could carry something out in them: the
+// Some requests carry no label, because no server judges them (section 5
+// of docs/rules.md). A model that is free to write their parameters could carry something out in them: the
 // cursor of a list, the URI of a resources/unsubscribe, the data of a ping's _meta. An
 // application writes those itself. The same goes for tasks: a request for a task that the
 // server has named over the connection carries no label; see [Connection.Tasks]. Which of

@@ -59,7 +59,7 @@
 // is created), resources/read, resources/subscribe, subscriptions/listen (by every
 // URI that it lists), prompts/get and completion/complete; on Streamable HTTP,
 // legacy HTTP+SSE, stdio and in process; in the protocol of 2025-11-25 and earlier and in that of
-// 2026-07-28 (section 5 of the specification). Lists, ping, initialize,
+// 2026-07-28 (section 5 of docs/rules.md). Lists, ping, initialize,
 // server/discover, logging/setLevel, resources/unsubscribe, notifications and
 // answers to requests of the server pass.
 //
