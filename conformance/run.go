@@ -142,6 +142,7 @@ func (r *Report) notices(s *session) {
 
 // T is what [Test] needs of a *testing.T.
 type T interface {
+	// Helper, Errorf and Logf are those of testing.TB.
 	Helper()
 	Errorf(format string, args ...any)
 	Logf(format string, args ...any)

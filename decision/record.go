@@ -94,28 +94,35 @@ type Record struct {
 	Time   time.Time // when the gate made up its mind
 	Server string    // the server's own URI, canonical (P2)
 
-	// What was asked for. Target is the name of the tool or prompt; for a resource it is
-	// the declared URI, template or prefix whose policy counted, or else a registered URI,
-	// or else the scheme of the URI with its colon. Registered says that Target is the
-	// server's own word; otherwise it is the peer's, of which there can be any number.
-	Method     string // "tools/call", …
-	Target     string
+	// Method is what was asked for: "tools/call", …; "" if the message could not be read
+	// that far.
+	Method string
+	// Target is the name of the tool or prompt. For a resource it is the declared URI,
+	// template or prefix whose policy counted, or else a registered URI, or else the scheme
+	// of the URI with its colon. It is "" if the request names nothing that can be read.
+	Target string
+	// Registered says that Target is the server's own word; otherwise it is the peer's, of
+	// which there can be any number.
 	Registered bool
 
-	// What was decided. Mode is the mode that the request was judged under; with a
-	// Verdict that objects, a mode of enforce means that the request was stopped.
+	// Verdict is what the gate made of the request.
 	Verdict Verdict
-	Mode    policydecl.Mode
-	Reason  Reason
-	Detail  string // more about the reason, for people; the wording may change
+	// Mode is what the request was judged under. Where the verdict objects, enforce means
+	// that the request was stopped. Unset counts as enforce.
+	Mode policydecl.Mode
+	// Reason is why the gate objects, ReasonNone where it does not.
+	Reason Reason
+	// Detail is more about the reason, for people, or ""; the wording may change.
+	Detail string
 
-	// The label. Rejected lists the contributors that the policy does not accept, each
-	// once and in label order, up to MaxRejected; More is how many there are besides.
 	Judged     bool             // a label was looked for; Class means nothing otherwise
 	Class      policydecl.Class // how it was read (L9)
 	FlowOrigin string           // "declared", "undeclared" or "unknown": whether the peer says that it labels
-	Rejected   []Contributor
-	More       int
+	// Rejected lists the contributors that the policy does not accept, each once and in
+	// label order, the first [MaxRejected] of them. It is empty unless the verdict is Refused.
+	Rejected []Contributor
+	// More is how many there are besides those in Rejected.
+	More int
 
 	// The policy that refused or, of an accepted request, the first one that was asked.
 	AcceptFrom []string // shared with the policy: not to be changed
@@ -132,15 +139,17 @@ type Record struct {
 	// measured.
 	Took time.Duration
 
-	// How many requests this record stands for besides its own: Suppressed alike ones that
-	// sampling left out, and Lost ones of any kind that this sink was too slow to be given.
+	// Suppressed is how many alike requests, besides its own, the record stands for because
+	// sampling left theirs out.
 	Suppressed uint64
-	Lost       uint64
+	// Lost is how many requests of any kind it stands for because this sink was too slow to
+	// be given their records.
+	Lost uint64
 }
 
 // Contributor is one contributor that a policy does not accept.
 type Contributor struct {
-	Assurance string
+	Assurance string // the state it was judged by: "unverified", …
 	Principal string // as the label gave it; "" if it was withheld or unusable
 	Unusable  string // what the label gave instead of a usable principal, quoted (L5)
 }

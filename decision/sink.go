@@ -17,6 +17,7 @@ import "context"
 //
 // A sink that several gates share is called from several goroutines.
 type Sink interface {
+	// Record takes one record. An error is logged by the gate and has no other effect.
 	Record(ctx context.Context, r Record) error
 }
 

@@ -45,7 +45,11 @@ type Rejected struct {
 // token, in label order, and the tokens of the policy as written. It is an
 // error whose text is the constant [Message], so printing it gives nothing away.
 type Violation struct {
-	Rejected   []Rejected
+	// Rejected are the contributors, equal ones once. One that was read from the wire
+	// has what the peer wrote, in its order. nil and empty are written alike.
+	Rejected []Rejected
+	// AcceptFrom are the tokens of the policy. Empty, it accepts nobody, or the refusal
+	// does not say whom (X4). nil and empty are written alike.
 	AcceptFrom []string
 }
 

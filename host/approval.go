@@ -25,10 +25,15 @@ const (
 
 // Approval is something that a server wants and that somebody has to agree to.
 type Approval struct {
+	// Question is what somebody is asked.
 	Question Question
-	Server   string // the URI of the server that wants it
-	Kind     policydecl.TargetKind
-	Target   string // name, URI or template; empty for the server's default policy
+	// Server is the URI of the server that wants it, as in [Server].
+	Server string
+	// Kind is that of the target: of NameTaken always a tool, and zero for the server's
+	// default policy.
+	Kind policydecl.TargetKind
+	// Target is its name, URI or template; empty for the server's default policy.
+	Target string
 
 	// Old and New are what PolicyLoosened is about: all policies of a list must accept, and
 	// an empty list asks for nothing. A server can have published several that differ. What

@@ -44,15 +44,19 @@ const (
 //
 // The strings are as written, some of them by a server. LogValue escapes them (M3).
 type Record struct {
-	Time      time.Time
-	Partition string // its name; empty where there is none
-	Server    string // the recipient's URI
-	Method    string
-	Target    string // the tool, the prompt, or the URI without query and fragment
-	Outcome   Outcome
+	Time      time.Time        // when the outcome was known
+	Partition string           // its name; empty where there is none
+	Server    string           // the recipient's URI
+	Method    string           // as in the request: "tools/call", …
+	Target    string           // the tool, the prompt, or the URI without query and fragment; empty for other methods
+	Outcome   Outcome          // what became of it
 	Label     policydecl.Label // that was sent, or would have been
-	// Rejected and AcceptFrom say what a policy had against the label.
-	Rejected   []flowerrors.Rejected
+	// Rejected are the contributors that a policy did not accept: the published one where the
+	// outcome is BlockedByPolicy, and what the server says of its own where it is
+	// RefusedByServer. It is empty otherwise, or if the server does not say.
+	Rejected []flowerrors.Rejected
+	// AcceptFrom are the tokens of that policy, under the same conditions. Empty, it accepts
+	// nobody, or the server does not say whom.
 	AcceptFrom []string
 	// Reason says what went wrong, where the outcome does not. It is short.
 	Reason string

@@ -37,9 +37,9 @@ const (
 // templates and prefixes; each of their policies is applied in the mode of its own
 // target, and one that refuses in mode Enforce refuses the request.
 type TargetMode struct {
-	Kind policydecl.TargetKind
-	Name string // as in policydecl.Declaration
-	Mode Mode
+	Kind policydecl.TargetKind // what Name is the name of
+	Name string                // as in policydecl.Declaration
+	Mode Mode                  // required: ModeUnset is a mistake
 }
 
 // codeModes checks the modes of targets that the code sets, and returns them by target.

@@ -28,6 +28,7 @@ const RuleYAML policydecl.Rule = "YAML"
 type Fault struct {
 	// Line is the line of the file, counted from 1, or 0 if it is not known.
 	Line int
+	// Fault is the mistake as policies and labels have them.
 	policydecl.Fault
 }
 

@@ -38,8 +38,8 @@ type Overrides struct {
 
 // Target is what the overrides say about one tool, prompt, resource, template or prefix.
 type Target struct {
-	Kind policydecl.TargetKind
-	Name string // as in policydecl.Declaration
+	Kind policydecl.TargetKind // what Name is the name of; required
+	Name string                // as in policydecl.Declaration
 
 	// Policy must be accepted besides the policy that the code gives the target; with
 	// DangerouslyLoosen it takes its place. Absent, the code's stays.

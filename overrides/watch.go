@@ -21,6 +21,7 @@ const DefaultInterval = 2 * time.Second
 // One that also has the method Overrides() Overrides is asked what is in force, and is not
 // given the same again.
 type Applier interface {
+	// Apply puts overrides into force. An error says why they are not.
 	Apply(Overrides) error
 }
 

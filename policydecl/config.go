@@ -68,9 +68,9 @@ var kindPaths = [...]string{Tool: "tools", Prompt: "prompts", Resource: "resourc
 // target; the two are never merged (P5). An absent policy says that the default
 // governs the target.
 type Declaration struct {
-	Kind   TargetKind
-	Name   string // tool or prompt name, URI, template or prefix
-	Policy Policy
+	Kind   TargetKind // what Name is the name of; required
+	Name   string     // tool or prompt name, URI, template or prefix
+	Policy Policy     // absent, the default governs the target
 }
 
 // path returns the path of the declaration, which is the i-th.

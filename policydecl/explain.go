@@ -21,7 +21,7 @@ type Explanation struct {
 // Tried is one token held against one contributor.
 type Tried struct {
 	Token   string // as written
-	Matches bool
+	Matches bool   // the token accepts the contributor
 	Why     string // one line of printable ASCII, for people
 }
 

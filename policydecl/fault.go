@@ -17,6 +17,7 @@ type Fault struct {
 	// Rule names what the text breaks.
 	Rule Rule
 
+	// ConfigError is what every mistake says. It is never nil in a Fault that this package returns.
 	*flowerrors.ConfigError
 }
 

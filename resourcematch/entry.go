@@ -41,7 +41,10 @@ func (k Kind) String() string {
 // Entry is one pattern. Its value, as far as this package is concerned, is its
 // index in the slice that [Compile] was given.
 type Entry struct {
-	Kind    Kind
+	// Kind says how Pattern is read. It is required.
+	Kind Kind
+	// Pattern is a URI, a URI template or a prefix, in any spelling of scheme, authority and
+	// escapes.
 	Pattern string
 
 	// Path names the entry in errors, such as `resources["records://x"]`.
