@@ -5,7 +5,9 @@
 // both protocol eras.
 //
 //	func TestConformance(t *testing.T) {
-//		conformance.Test(t.Context(), t, conformance.Target{URL: "http://127.0.0.1:8931/mcp"}, conformance.Options{})
+//		s := httptest.NewServer(handler) // or a server that runs elsewhere
+//		defer s.Close()
+//		conformance.Test(t.Context(), t, conformance.Target{URL: s.URL}, conformance.Options{})
 //	}
 //
 // # What is sent

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/build"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -16,6 +17,21 @@ import (
 	"github.com/flowgate-mcp/flowgate/middleware"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
+
+// handler is the gated server of the test in the package documentation.
+var handler = func() http.Handler {
+	s := server.NewMCPServer("notes", "1")
+	s.AddTool(mcp.NewTool("list_notes", mcp.WithReadOnlyHintAnnotation(true)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("notes"), nil
+	})
+	return middleware.MustHandler(s, middleware.Config{URI: "https://notes.example/mcp", Logger: slog.New(slog.DiscardHandler)})
+}()
+
+func TestConformance(t *testing.T) {
+	s := httptest.NewServer(handler) // or a server that runs elsewhere
+	defer s.Close()
+	conformance.Test(t.Context(), t, conformance.Target{URL: s.URL}, conformance.Options{})
+}
 
 // A server of one's own is tested over HTTP, as its hosts reach it.
 func ExampleRun() {

@@ -3,11 +3,19 @@
 // the requests that are built from it, and does not send what must not be sent. It knows no
 // MCP SDK; package host/mcpgo connects it with mcp-go's client.
 //
-//	h, err := host.New(host.Config{Record: log})
+//	h, err := host.New(host.Config{Record: record})
+//	if err != nil {
+//		return err
+//	}
 //	records, err := h.Connect(host.Server{URI: "https://records.example/mcp", Assurance: policydecl.Verified})
+//	if err != nil {
+//		return err
+//	}
 //	turn := h.Open(host.Turn{From: []host.Sources{host.HostText(), host.UserInput()}})
 //	ctx = host.WithPartition(ctx, turn)
-//	// requests over an adapter's client with ctx are labelled from here on
+//
+// Requests that an adapter's client of the connection, here records, sends with ctx are
+// labelled from here on.
 //
 // # What the application must do
 //

@@ -12,11 +12,17 @@
 //
 //	middleware.AddTool(s, tool, policydecl.AcceptFrom("self", "user"), handler)
 //
-// and change the one line that serves s:
+// and change the one line that serves s, which is one of
 //
 //	http.Handle("/mcp", middleware.MustHandler(s, middleware.Config{URI: ownURI})) // was server.NewStreamableHTTPServer(s)
-//	err := middleware.ServeStdio(s, middleware.Config{URI: ownURI})                // was server.ServeStdio(s)
-//	c, err := middleware.NewInProcessClient(s, middleware.Config{URI: ownURI})     // was client.NewInProcessClient(s)
+//
+// over HTTP,
+//
+//	err := middleware.ServeStdio(s, middleware.Config{URI: ownURI}) // was server.ServeStdio(s)
+//
+// over stdio, or in process
+//
+//	c, err := middleware.NewInProcessClient(s, middleware.Config{URI: ownURI}) // was client.NewInProcessClient(s)
 //
 // A server on several transports makes one [Gate] with [New] and takes them from
 // it. Everything that is registered without a helper is governed by the server's

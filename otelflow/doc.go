@@ -3,8 +3,13 @@
 // others:
 //
 //	sink, err := otelflow.New(otelflow.Config{MeterProvider: provider, Targets: 50})
-//	…
-//	middleware.Config{URI: ownURI, Sinks: []decision.Sink{sink}}
+//	if err != nil {
+//		return nil, nil, err // every mistake in the Config
+//	}
+//	gate, err := middleware.New(s, middleware.Config{
+//		URI:   "https://records.example/mcp",
+//		Sinks: []decision.Sink{sink},
+//	})
 //
 // It is a module of its own, so that flowgate itself does not depend on OpenTelemetry.
 //

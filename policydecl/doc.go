@@ -6,11 +6,23 @@
 //
 // # The flow of a request
 //
-//	set, err := policydecl.Compile(cfg)                   // once, at start
-//	label := policydecl.LabelOf(meta[policydecl.LabelKey], present, limits)
-//	policies, err := set.Resource(nil, uri)               // or set.Tool(name)
+// Once, at start:
+//
+//	set, err := policydecl.Compile(cfg)
+//	if err != nil {
+//		return err // every mistake in cfg
+//	}
+//
+// And for each request, where baseAnswer is what the server's own authorization says:
+//
+//	value, present := meta[policydecl.LabelKey]
+//	label := policydecl.LabelOf(value, present, limits)
+//	policies, err := set.Resource(nil, uri) // or set.Tool(name)
+//	if err != nil {
+//		return false // the URI cannot be judged
+//	}
 //	decision := set.Decide(ctx, &label, policies...)
-//	allowed := policydecl.Restrict(baseAnswer, decision)
+//	return policydecl.Restrict(baseAnswer, decision)
 //
 // # What this package promises
 //

@@ -5,10 +5,14 @@
 //
 //	records, conn, err := mcpgo.Connect(ctx, h, host.Server{URI: "https://records.example/mcp", Assurance: policydecl.Verified},
 //		inner, mcp.Implementation{Name: "agent", Version: "1.0.0"})
+//	if err != nil {
+//		return "", err
+//	}
+//	defer records.Close()
 //	turn := h.Open(host.Turn{From: []host.Sources{host.UserInput()}, Shown: []*host.Connection{conn}})
 //	result, err := records.CallTool(host.WithPartition(ctx, turn), request)
 //	if mcpgo.IsRefusal(err) {
-//		// err.Error() is all that the model may be told
+//		return err.Error(), nil // all that the model may be told
 //	}
 //
 // [NewClient] does the same for an application that starts and initialises its clients
