@@ -161,3 +161,24 @@ func ExampleRecord_LogValue() {
 	// level=INFO msg=request flow.partition="turn 7" flow.server=https://records.example/mcp flow.method=tools/call flow.target=export flow.outcome=blocked-by-policy flow.label=ok flow.contributors="[host urn:mcp:host]" flow.rejected="[host urn:mcp:host]" flow.acceptFrom=[user]
 	// The call was not permitted.
 }
+
+// A private host names nobody: a policy with assurance states still works, and one that names
+// principals, as self does, refuses.
+func ExampleConfig_private() {
+	h, err := host.New(host.Config{Private: true})
+	if err != nil {
+		panic(err)
+	}
+	records := connect(h, host.Server{URI: "https://records.example/mcp", Assurance: policydecl.Verified},
+		`[{"name":"export","flowPolicy":{"acceptFrom":["self","user"]}},{"name":"search","flowPolicy":{"acceptFrom":["user","verified"]}}]`)
+	turn := h.Open(host.Turn{From: []host.Sources{host.UserInput()}, Shown: []*host.Connection{}})
+	ctx := host.WithPartition(context.Background(), turn)
+	fmt.Println(call(ctx, records, "search")) // and its answer is in the context from now on
+	fmt.Println(call(ctx, records, "export"))
+	label := turn.Sources().Label(true)
+	fmt.Println(string(label.AppendJSON(nil)))
+	// Output:
+	// <nil>
+	// The call was not permitted.
+	// {"contributors":[{"assurance":"user"},{"assurance":"verified"}],"complete":true}
+}

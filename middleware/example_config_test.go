@@ -3,10 +3,14 @@ package middleware_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/flowgate-mcp/flowgate/decision"
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/middleware"
 	"github.com/flowgate-mcp/flowgate/policydecl"
@@ -96,4 +100,53 @@ func ExampleConfig_modes() {
 	// Output:
 	// {"content":[{"type":"text","text":"id,name"}]}
 	// refused: [{unverified }] accepts: [self user]
+}
+
+// While the gate is off nothing is judged, and the records say so. Apply can switch it on
+// while the server runs.
+func ExampleConfig_off() {
+	cfg := quietly()
+	cfg.Mode = middleware.DangerouslyOff
+	cfg.Sinks = []decision.Sink{decision.SinkFunc(func(_ context.Context, r decision.Record) error {
+		fmt.Println(r.Target, r.Verdict, r.Mode)
+		return nil
+	})}
+	gate, err := middleware.New(exportServer(), cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ask(gate, "tools/call", map[string]any{"name": "export"})
+	// Output:
+	// export unjudged off
+	// {"content":[{"type":"text","text":"id,name"}]}
+}
+
+// Under a flood there are fewer records than requests, and none of the requests is forgotten.
+func ExampleConfig_sampleAbove() {
+	requests := uint64(0)
+	cfg := quietly()
+	cfg.SampleAbove = 1
+	cfg.Sinks = []decision.Sink{decision.SinkFunc(func(_ context.Context, r decision.Record) error {
+		requests += r.Requests()
+		return nil
+	})}
+	gate, err := middleware.New(exportServer(), cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	handler, err := gate.Handler(server.WithStateLess(true))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 100 {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(unlabelled))
+		r.Header.Set("Content-Type", "application/json")
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	fmt.Println(gate.Flush(context.Background()), requests)
+	// Output:
+	// <nil> 100
 }
