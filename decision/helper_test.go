@@ -202,3 +202,6 @@ func shown(s string) string {
 	}
 	return decision.Text(s)
 }
+
+// parse is decision.Parse for a string.
+func parse(line string) (decision.Record, error) { return decision.Parse([]byte(line)) }

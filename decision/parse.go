@@ -74,9 +74,6 @@ func Parse(line []byte) (Record, error) {
 	return r, nil
 }
 
-// ParseString is [Parse] for a string.
-func ParseString(line string) (Record, error) { return Parse([]byte(line)) }
-
 func malformed(why string) error { return fmt.Errorf("%w: %s", ErrMalformed, why) }
 
 var (

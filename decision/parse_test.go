@@ -15,7 +15,7 @@ import (
 func TestParseFull(t *testing.T) {
 	want := full()
 	text := line(t, want)
-	got, err := decision.ParseString(text)
+	got, err := parse(text)
 	if err != nil || !same(got, want) {
 		t.Fatalf("%v\n%+v\n%+v", err, got, want)
 	}
@@ -23,7 +23,7 @@ func TestParseFull(t *testing.T) {
 		t.Errorf("%v\n%s", got.Time, text)
 	}
 	for _, r := range []decision.Record{{}, {Policy: "d", AcceptFrom: []string{}}, {Policy: "d"}, {Verdict: decision.Accepted, Took: time.Hour}} {
-		if got, err := decision.ParseString(line(t, r)); err != nil || !same(got, expected(r)) {
+		if got, err := parse(line(t, r)); err != nil || !same(got, expected(r)) {
 			t.Errorf("%v\n%+v\n%+v", err, got, r)
 		}
 	}
@@ -58,7 +58,7 @@ func checkRoundTrip(t *testing.T, r decision.Record) {
 	if len(text) >= decision.MaxLine || strings.Count(text, "\n") != 1 || !harmless(text[:len(text)-1]) {
 		t.Errorf("%d bytes: %q", len(text), text)
 	}
-	got, err := decision.ParseString(text)
+	got, err := parse(text)
 	if want := expected(r); err != nil || !same(got, want) {
 		t.Errorf("%v: %s", err, differ(got, want))
 	}
@@ -93,7 +93,7 @@ func TestParseLines(t *testing.T) {
 		"{\"x\":\"\xff\"," + small + "}":                                                decision.ErrMalformed,
 		`{"x":"` + strings.Repeat("x", decision.MaxLine) + `",` + small + "}":           decision.ErrMalformed,
 	} {
-		if _, err := decision.ParseString(text); !errors.Is(err, want) || errors.Is(err, decision.ErrNotDecision) != (want == decision.ErrNotDecision) {
+		if _, err := parse(text); !errors.Is(err, want) || errors.Is(err, decision.ErrNotDecision) != (want == decision.ErrNotDecision) {
 			t.Errorf("%.100q: %v, want %v", text, err, want)
 		}
 	}
@@ -103,7 +103,7 @@ func TestParseLines(t *testing.T) {
 func TestParseValues(t *testing.T) {
 	tail := `,"client":"c","id":"1","took":1,"suppressed":1,"lost":1,"registered":true,"policy":"p","acceptFrom":[],"time":"2026-03-01T00:00:00Z"`
 	good := "{" + strings.Replace(small, "accepted", "refused", 1) + `,"rejected":["user"],"rejectedMore":1` + tail + "}"
-	if _, err := decision.ParseString(good); err != nil {
+	if _, err := parse(good); err != nil {
 		t.Fatal(err)
 	}
 	many := func(n int, s string) string { return strings.TrimSuffix(strings.Repeat(`"`+s+`",`, n), ",") }
@@ -122,11 +122,11 @@ func TestParseValues(t *testing.T) {
 		if bad == good {
 			t.Fatalf("no %s", tt[0])
 		}
-		if _, err := decision.ParseString(bad); !errors.Is(err, decision.ErrMalformed) || !harmless(err.Error()) {
+		if _, err := parse(bad); !errors.Is(err, decision.ErrMalformed) || !harmless(err.Error()) {
 			t.Errorf("%.200s for %s: %v", tt[1], tt[0], err)
 		}
 	}
-	if r, err := decision.ParseString(strings.Replace(good, `"acceptFrom":[]`, `"acceptFrom":null`, 1)); err != nil || r.AcceptFrom != nil {
+	if r, err := parse(strings.Replace(good, `"acceptFrom":[]`, `"acceptFrom":null`, 1)); err != nil || r.AcceptFrom != nil {
 		t.Errorf("%v, %v", r, err) // no policy is not an empty one (P4)
 	}
 }
@@ -172,7 +172,7 @@ func TestParseManyMembers(t *testing.T) {
 	for i := range 20000 {
 		b.WriteString(`"` + strconv.Itoa(i) + `":0,`)
 	}
-	if _, err := decision.ParseString("{" + b.String() + small + "}"); err != nil {
+	if _, err := parse("{" + b.String() + small + "}"); err != nil {
 		t.Error(err)
 	}
 }

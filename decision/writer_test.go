@@ -54,7 +54,7 @@ func TestWriterYears(t *testing.T) {
 		time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC): false, {}: false,
 		time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -30)): false, // which is UTC's next year
 	} {
-		r, err := decision.ParseString(line(t, decision.Record{Time: when}))
+		r, err := parse(line(t, decision.Record{Time: when}))
 		if err != nil || r.Time.IsZero() == want {
 			t.Errorf("%s: %v, %v", when, r.Time, err)
 		}
@@ -76,7 +76,7 @@ func TestWriterLongest(t *testing.T) {
 	if len(text) >= decision.MaxLine || len(text) < decision.MaxLine/2 {
 		t.Errorf("%d bytes", len(text))
 	}
-	if got, err := decision.ParseString(text); err != nil || got.More != 992 || len(got.AcceptFrom) != 65 {
+	if got, err := parse(text); err != nil || got.More != 992 || len(got.AcceptFrom) != 65 {
 		t.Errorf("%v, %d, %d", err, got.More, len(got.AcceptFrom))
 	}
 }

@@ -89,7 +89,7 @@ func ExampleGate_Flush() {
 		fmt.Println(err)
 	}
 	text, _ := os.ReadFile(file.Name())
-	r, err := decision.ParseString(string(text))
+	r, err := decision.Parse(text)
 	fmt.Println(r.Message(), err)
 	// Output:
 	// Request rejected by flow policy
