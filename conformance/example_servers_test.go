@@ -1,41 +1,19 @@
 package conformance_test
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/flowgate-mcp/flowgate/conformance"
+	"github.com/flowgate-mcp/flowgate/internal/proctest"
 )
 
-// examples is where the example servers are built, once.
-var examples string
+// programs are the example servers.
+var programs proctest.Programs
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
-
-func testMain(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "flowgate-conformance-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	examples = dir
-	const module = "github.com/flowgate-mcp/flowgate/examples/"
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), module+"records-server", module+"webfetch-server")
-	if text, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, text)
-		return 1
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(programs.Run(m)) }
 
 // exampleServers are the servers, with what is left out because they do not offer it.
 var exampleServers = []struct {
@@ -59,7 +37,7 @@ func TestExampleServers(t *testing.T) {
 		if args != nil {
 			args = append(args, t.TempDir())
 		}
-		binary := filepath.Join(examples, s.name)
+		binary := programs.Build(t, "", "github.com/flowgate-mcp/flowgate/examples/"+s.name)
 		t.Run(s.name+"/stdio", func(t *testing.T) {
 			t.Parallel()
 			r := run(t, conformance.Target{Command: append([]string{binary, "-stdio"}, args...)}, s.opts)
@@ -67,7 +45,8 @@ func TestExampleServers(t *testing.T) {
 		})
 		t.Run(s.name+"/http", func(t *testing.T) {
 			t.Parallel()
-			r := run(t, conformance.Target{URL: start(t, binary, args...)}, s.opts)
+			served := proctest.Start(t.Context(), t, exec.Command(binary, append([]string{"-addr", "127.0.0.1:0"}, args...)...))
+			r := run(t, conformance.Target{URL: served.URL}, s.opts)
 			allPassed(t, r, s.none)
 		})
 	}
@@ -90,32 +69,4 @@ func allPassed(t *testing.T, r *conformance.Report, none []string) {
 			t.Errorf("%s: %s %s %+v", name, c.Status, c.Reason, c.Failures)
 		}
 	}
-}
-
-// start runs an example server over HTTP and returns the URL of its endpoint.
-func start(t *testing.T, binary string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(binary, append([]string{"-addr", "127.0.0.1:0"}, args...)...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s ended with %v", binary, err)
-		}
-	})
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		if url, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
-			go func() { _, _ = io.Copy(io.Discard, stderr) }()
-			return url
-		}
-	}
-	t.Fatalf("%s does not listen", binary)
-	return ""
 }

@@ -20,7 +20,7 @@ import (
 )
 
 func TestConformanceOfAnExample(t *testing.T) {
-	args := append([]string{"conformance", "-run", `export_records={"table":"products"}`}, example("records-server")...)
+	args := append([]string{"conformance", "-run", `export_records={"table":"products"}`}, example(t, "records-server")...)
 	flowgate(t, args...).golden(t, "conformance-records")
 	r := flowgate(t, slices.Insert(args, 1, "-json")...)
 	var out conformanceJSON

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -50,7 +49,7 @@ func dead(t *testing.T, conn net.Conn) {
 
 // However the program ends, what it has started ends with it.
 func TestChildrenDoNotSurvive(t *testing.T) {
-	program := filepath.Join(examples, "flowgate")
+	program := built(t, "cmd/flowgate")
 	for name, signals := range map[string][]os.Signal{
 		"interrupt": {os.Interrupt}, "asked to end": {syscall.SIGTERM}, "hung up": {syscall.SIGHUP},
 		"hurried": {syscall.SIGTERM, syscall.SIGHUP}, "killed": {syscall.SIGKILL},
@@ -100,7 +99,7 @@ func TestChildrenDoNotSurvive(t *testing.T) {
 // A child that does not read what it is sent causes the signal of a broken pipe too, and
 // that is no interrupt.
 func TestBrokenPipeToAChild(t *testing.T) {
-	cmd := exec.Command(filepath.Join(examples, "flowgate"), "validate", "-timeout", "1m", "-stdio", "--", self(t))
+	cmd := exec.Command(built(t, "cmd/flowgate"), "validate", "-timeout", "1m", "-stdio", "--", self(t))
 	cmd.Env = append(os.Environ(), modeVariable+"=exit")
 	text, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(text), "the command ended (exit status 4)") {
@@ -116,7 +115,7 @@ func TestIgnoredSignals(t *testing.T) {
 	} else if err != nil {
 		t.Skip(err)
 	}
-	cmd := exec.Command(nohup, filepath.Join(examples, "flowgate"), "validate", "-timeout", "1m", "-stdio", "--", self(t))
+	cmd := exec.Command(nohup, built(t, "cmd/flowgate"), "validate", "-timeout", "1m", "-stdio", "--", self(t))
 	conn := startWatched(t, cmd, "yes")
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Error(err)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flowgate-mcp/flowgate/internal/proctest"
 	"github.com/flowgate-mcp/flowgate/policydecl"
 )
 
@@ -26,33 +27,21 @@ var update = flag.Bool("update", false, "write the golden files")
 // modeVariable makes the test binary a server that misbehaves, see misbehave.
 const modeVariable = "FLOWGATE_TEST_MODE"
 
-// examples is where the example servers are built, once.
-var examples string
+// programs are flowgate itself and the example servers.
+var programs proctest.Programs
 
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(modeVariable); mode != "" {
 		misbehave(mode)
 		os.Exit(0)
 	}
-	os.Exit(testMain(m))
+	os.Exit(programs.Run(m))
 }
 
-func testMain(m *testing.M) int {
-	flag.Parse()
-	dir, err := os.MkdirTemp("", "flowgate-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	examples = dir
-	const module = "github.com/flowgate-mcp/flowgate/"
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), module+"cmd/flowgate", module+"examples/records-server", module+"examples/webfetch-server")
-	if text, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, text)
-		return 1
-	}
-	return m.Run()
+// built returns the file of a program of this module.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	return programs.Build(t, "", "github.com/flowgate-mcp/flowgate/"+name)
 }
 
 // ran is one run of the program.
@@ -100,7 +89,7 @@ func (r ran) golden(t *testing.T, name string, replace ...string) {
 		text += "--- standard error\n" + r.err
 	}
 	text += fmt.Sprintf("--- status %d\n", r.status)
-	text = strings.NewReplacer(append(replace, examples+string(filepath.Separator), "", version(), "VERSION")...).Replace(text)
+	text = strings.NewReplacer(append(replace, programs.Dir()+string(filepath.Separator), "", version(), "VERSION")...).Replace(text)
 	file := filepath.Join("testdata", name+".golden")
 	if *update {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -131,37 +120,17 @@ func (r ran) wants(t *testing.T, status int, texts ...string) {
 }
 
 // example is the command of an example server over stdio.
-func example(name string) []string {
-	return []string{"-stdio", "--", filepath.Join(examples, name), "-stdio"}
+func example(t *testing.T, name string) []string {
+	t.Helper()
+	return []string{"-stdio", "--", built(t, "examples/"+name), "-stdio"}
 }
 
 // startExample runs an example server over HTTP and returns the URL of its endpoint.
 func startExample(t *testing.T, name string, env ...string) string {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(examples, name), "-addr", "127.0.0.1:0")
+	cmd := exec.Command(built(t, "examples/"+name), "-addr", "127.0.0.1:0")
 	cmd.Env = append(os.Environ(), env...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s ended with %v", name, err)
-		}
-	})
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		if url, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
-			go func() { _, _ = io.Copy(io.Discard, stderr) }()
-			return url
-		}
-	}
-	t.Fatalf("%s does not listen", name)
-	return ""
+	return proctest.Start(t.Context(), t, cmd).URL
 }
 
 // saidVariable is what a child says to tools/call: messages with spaces between, % for the

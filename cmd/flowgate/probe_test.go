@@ -21,7 +21,7 @@ func TestProbeExamples(t *testing.T) {
 	}
 	run := []string{"probe", "-tool", "export_records", "-run", "-args", `{"table":"products"}`, "-self", "https://mcp.records.example/mcp"}
 	flowgate(t, append(run, "-url", url)...).golden(t, "probe-run", url, "URL")
-	flowgate(t, append(run, example("records-server")...)...).golden(t, "probe-run-stdio")
+	flowgate(t, append(run, example(t, "records-server")...)...).golden(t, "probe-run-stdio")
 	flowgate(t, append(run, "-json", "-url", url)...).golden(t, "probe-run-json", url, "URL")
 	flowgate(t, "probe", "-tool", "export_records", "-run", "-url", url).wants(t, 2, `-run: "export_records" requires the arguments "table"; give them with -args`)
 	// A tool that only runs as a task is refused before there is one.

@@ -30,7 +30,7 @@ func TestValidateExamples(t *testing.T) {
 		url := startExample(t, name)
 		for _, era := range []string{"2025-11-25", "2026-07-28"} {
 			http := append([]string{"validate", "-era", era}, "-url", url)
-			stdio := append([]string{"validate", "-era", era}, example(name)...)
+			stdio := append([]string{"validate", "-era", era}, example(t, name)...)
 			flowgate(t, http...).golden(t, "validate-"+name+"-"+era, url, "URL")
 			flowgate(t, stdio...).golden(t, "validate-"+name+"-"+era+"-stdio")
 		}
