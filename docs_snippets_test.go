@@ -6,8 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -70,10 +68,7 @@ func nextTurn(h *host.Host, turn *host.Partition, conn *host.Connection) *host.P
 // TestDocsHost runs the guide's first turn against a real server.
 func TestDocsHost(t *testing.T) {
 	_ = nextTurn // compiled, not run
-	program := filepath.Join(t.TempDir(), "records-server")
-	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./examples/records-server").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, text)
-	}
+	program := programs.Build(t, "", "./examples/records-server")
 	var log strings.Builder
 	text, err := export(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), transport.NewStdio(program, nil, "-stdio"))
 	if err != nil || !strings.Contains(text, "Seed drill manual") {

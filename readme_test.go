@@ -1,7 +1,6 @@
 package flowgate_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -12,9 +11,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/proctest"
 )
 
 // block is one fenced block of README.md.
@@ -120,7 +120,7 @@ func TestReadmeShell(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	blocks := readmeBlocks(t)
-	base := startRecords(ctx, t, func(log string) { checkLog(t, blocks, log) })
+	records, base := startRecords(ctx, t)
 	curls, commands := 0, 0
 	for i, b := range blocks {
 		if b.lang != "sh" {
@@ -159,6 +159,7 @@ func TestReadmeShell(t *testing.T) {
 			t.Errorf("README.md:%d: this test does not know how to run %q", b.line, b.text)
 		}
 	}
+	checkLog(t, blocks, records.Stop(t))
 	if curls < 4 || commands < 4 {
 		t.Fatalf("only %d curl lines and %d uses of the command line were found", curls, commands)
 	}
@@ -177,14 +178,13 @@ func checkReport(ctx context.Context, t *testing.T, blocks []block, i int, words
 		}
 		words = slices.Clone(words)
 		words[at] = path
-		t.Run("requests", func(t *testing.T) { // at its end the server has stopped
-			base := startRecords(ctx, t, func(string) {}, "-mode", "report", "-records", path)
-			for _, b := range blocks {
-				if words := shellWords(t, b, "curl"); words != nil && strings.Contains(b.text, "-d") {
-					curl(ctx, t, b, words, base)
-				}
+		records, base := startRecords(ctx, t, "-mode", "report", "-records", path)
+		for _, b := range blocks {
+			if words := shellWords(t, b, "curl"); words != nil && strings.Contains(b.text, "-d") {
+				curl(ctx, t, b, words, base)
 			}
-		})
+		}
+		records.Stop(t) // then the file is whole
 		got := command(ctx, t, blocks[i], words)
 		if want := blocks[i+1].text; !strings.HasPrefix(got, want) {
 			t.Errorf("README.md:%d: printed\n%sbut the README shows\n%s", blocks[i].line, got, want)
@@ -194,6 +194,7 @@ func checkReport(ctx context.Context, t *testing.T, blocks []block, i int, words
 
 // checkLog checks the log lines of the README.
 func checkLog(t *testing.T, blocks []block, log string) {
+	t.Helper()
 	found := 0
 	for _, b := range blocks {
 		if b.lang != "text" || !strings.HasPrefix(b.text, "INF ") {
@@ -285,47 +286,15 @@ func curl(ctx context.Context, t *testing.T, b block, words []string, base strin
 	return string(text)
 }
 
-// startRecords builds and runs the records server and returns its base URL. When the test
-// ends and the server with it, ended is told its log.
-func startRecords(ctx context.Context, t *testing.T, ended func(log string), args ...string) string {
+// programs are the programs that the documents start.
+var programs proctest.Programs
+
+func TestMain(m *testing.M) { os.Exit(programs.Run(m)) }
+
+// startRecords runs the records server and returns its base URL too.
+func startRecords(ctx context.Context, t *testing.T, args ...string) (records *proctest.Process, base string) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "records-server")
-	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/records-server").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, text)
-	}
-	cmd := exec.Command(program, append(args, "-addr", "127.0.0.1:0", "-debug")...) // ends in Cleanup, when ctx is done already
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var log strings.Builder
-	read := make(chan struct{}) // closed when log is whole
-	t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		<-read
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the records server ended with %v", err)
-		}
-		ended(log.String())
-	})
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		if url, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
-			go func() {
-				defer close(read)
-				for lines.Scan() {
-					log.WriteString(lines.Text() + "\n")
-				}
-			}()
-			return strings.TrimSuffix(url, "/mcp")
-		}
-	}
-	close(read)
-	t.Fatalf("the records server did not start: %v", lines.Err())
-	return ""
+	program := programs.Build(t, "", "./examples/records-server")
+	records = proctest.Start(ctx, t, exec.Command(program, append(args, "-addr", "127.0.0.1:0", "-debug")...))
+	return records, strings.TrimSuffix(records.URL, "/mcp")
 }
