@@ -1,24 +1,22 @@
 package interop
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/proctest"
 )
 
 // stdioCommand is the command line of a server on stdio. With -debug its last line
 // on standard error says how often each handler ran.
 func (s server) stdioCommand(t *testing.T) []string {
-	return append([]string{filepath.Join(binaries, s.name), "-stdio", "-debug"}, s.args(t)...)
+	return append([]string{s.program(t), "-stdio", "-debug"}, s.args(t)...)
 }
 
 // http starts a server on a free port and returns the URL of its endpoint. The server
@@ -26,59 +24,7 @@ func (s server) stdioCommand(t *testing.T) []string {
 func (s server) http(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	args := append([]string{"-addr", "127.0.0.1:0", "-debug"}, s.args(t)...)
-	return serve(ctx, t, exec.CommandContext(ctx, filepath.Join(binaries, s.name), args...))
-}
-
-// serve starts a command that says where it listens, and returns the URL. It ends with
-// the test.
-func serve(ctx context.Context, t *testing.T, cmd *exec.Cmd) string {
-	t.Helper()
-	stopGently(cmd)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	url, ended := watch(stderr)
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // if it has ended already, Wait says how
-		kill := time.AfterFunc(stopTime, func() { _ = cmd.Process.Kill() })
-		defer kill.Stop()
-		log := <-ended
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("%s ended with %v\n%s", cmd.Path, err, log)
-		}
-	})
-	select {
-	case u := <-url:
-		return u
-	case <-ctx.Done():
-		t.Fatalf("%s does not listen", cmd.Path)
-		return ""
-	}
-}
-
-// watch reads what a server writes for people. The first channel gets the address
-// that it listens on, the second everything, once the server has ended.
-func watch(stderr io.Reader) (url, ended <-chan string) {
-	u, e := make(chan string, 1), make(chan string, 1)
-	go func() {
-		var text strings.Builder
-		in := bufio.NewScanner(stderr)
-		for in.Scan() {
-			if found, ok := strings.CutPrefix(in.Text(), "listening on "); ok {
-				select {
-				case u <- found:
-				default: // only the first one counts
-				}
-			}
-			text.WriteString(in.Text() + "\n")
-		}
-		e <- text.String()
-	}()
-	return u, e
+	return proctest.Start(ctx, t, exec.Command(s.program(t), args...)).URL
 }
 
 // stopGently makes the end of cmd's context ask the process to end before it is killed.

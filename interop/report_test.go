@@ -30,13 +30,7 @@ const chromium = "chromium"
 // reportPage makes flowgate write the page for a log.
 func reportPage(ctx context.Context, t *testing.T, log string) string {
 	t.Helper()
-	program, name := filepath.Join(t.TempDir(), "flowgate"), filepath.Join(t.TempDir(), "page.html")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/flowgate")
-	build.Dir = ".."
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build flowgate: %v\n%s", err, out)
-	}
+	program, name := built(t, "./cmd/flowgate"), filepath.Join(t.TempDir(), "page.html")
 	out, err := exec.CommandContext(ctx, program, "report", "-html", name, log).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {

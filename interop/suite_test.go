@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/flowgate-mcp/flowgate/internal/proctest"
 )
 
 // suiteScript is the command line of the official MCP conformance suite.
@@ -54,11 +56,7 @@ func (c checked) String() string { return c.scenario + ":" + c.id + " " + c.stat
 // TestSuite runs the official suite against one server in every mode. A gate that stands
 // in nobody's way changes no result of it.
 func TestSuite(t *testing.T) {
-	everything := filepath.Join(t.TempDir(), "everything")
-	cmd := exec.CommandContext(testContext(t), "go", "build", "-o", everything, "./everything")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	everything := programs.Build(t, "", "./everything")
 	var mu sync.Mutex
 	results := map[string]map[string][]checked{}
 	for run := range suiteRuns {
@@ -92,8 +90,8 @@ func TestSuite(t *testing.T) {
 func runSuite(t *testing.T, binary, mode string, args []string) []checked {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), suiteTime)
-	t.Cleanup(cancel) // when the server has been stopped
-	url := serve(ctx, t, exec.CommandContext(ctx, binary, "-mode", mode))
+	defer cancel()
+	url := proctest.Start(ctx, t, exec.Command(binary, "-mode", mode)).URL
 	out := t.TempDir()
 	args = append([]string{"server", "--url", url, "--output-dir", out}, args...)
 	stdout, stderr, code := runNode(ctx, t, nil, suiteScript, args...)
