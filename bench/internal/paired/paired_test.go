@@ -2,7 +2,9 @@ package paired_test
 
 import (
 	"math"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/flowgate-mcp/flowgate/bench/internal/paired"
@@ -40,19 +42,77 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// Every way is run, as often as the others and no more often than allowed.
+// sink keeps what a way allocates.
+var sink []byte
+
+// Every way is run in batches of the length that was asked for, as often as the others, until
+// the budget is spent, but neither more nor less often than allowed. The clock is not
+// the machine's, so that every number is known.
 func TestMeasure(t *testing.T) {
-	var ran [2]int
-	ways := []func(int){
-		func(n int) { ran[0] += n; time.Sleep(time.Microsecond) },
-		func(n int) { ran[1] += n; time.Sleep(time.Microsecond) },
+	for name, row := range map[string]struct {
+		budget time.Duration
+		rounds paired.Rounds
+		want   int
+	}{
+		"budget": {100 * time.Microsecond, paired.Rounds{Min: 1, Max: 100}, 5}, // of 24µs each
+		"min":    {0, paired.Rounds{Min: 3, Max: 100}, 3},
+		"max":    {time.Hour, paired.Rounds{Min: 3, Max: 7}, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var ran [2]int
+				ways := []func(int){
+					func(n int) { ran[0] += n; time.Sleep(time.Duration(n) * time.Microsecond) },
+					func(n int) {
+						ran[1] += n
+						time.Sleep(time.Duration(n) * 3 * time.Microsecond)
+						for range n {
+							sink = make([]byte, 64)
+						}
+					},
+				}
+				got := paired.Measure(ways, 12*time.Microsecond, row.budget, row.rounds, 1)
+				for i, ns := range []float64{1000, 3000} {
+					if want := slices.Repeat([]float64{ns}, row.want); !slices.Equal(got[i].NS, want) {
+						t.Errorf("way %d took %v, want %v", i, got[i].NS, want)
+					}
+				}
+				// To warm up once; to find the number, doubled from 1; in each round, and once
+				// more to count what is allocated.
+				if want := [2]int{1 + 1 + 2 + 4 + 8 + 12*row.want + 12, 1 + 1 + 2 + 4*row.want + 4}; ran != want {
+					t.Errorf("ran %v times, want %v", ran, want)
+				}
+				if got[1].Allocs < 1 || got[1].Bytes < 64 { // others may allocate meanwhile
+					t.Errorf("%v allocations of %v bytes", got[1].Allocs, got[1].Bytes)
+				}
+			})
+		})
 	}
-	for _, s := range paired.Measure(ways, time.Microsecond, 0, paired.Rounds{Min: 3, Max: 3}, 1) {
-		if len(s.NS) != 3 {
-			t.Errorf("%d rounds", len(s.NS))
-		}
+}
+
+// The order within a round comes from the seed, and changes from round to round.
+func TestMeasureOrder(t *testing.T) {
+	order := func(seed uint64) (rounds []string) {
+		synctest.Test(t, func(t *testing.T) {
+			var ran []byte
+			way := func(name byte) func(int) {
+				return func(int) { ran = append(ran, name); time.Sleep(time.Microsecond) }
+			}
+			paired.Measure([]func(int){way('a'), way('b')}, time.Microsecond, 0, paired.Rounds{Min: 20, Max: 20}, seed)
+			for round := range slices.Chunk(ran[len("aabb"):len(ran)-len("ab")], 2) {
+				rounds = append(rounds, string(round))
+			}
+		})
+		return rounds
 	}
-	if ran[0] < 4 || ran[1] < 4 {
-		t.Errorf("ran %v times", ran)
+	got := order(1)
+	if len(got) != 20 || !slices.Contains(got, "ab") || !slices.Contains(got, "ba") {
+		t.Errorf("the rounds are %q", got)
+	}
+	if again := order(1); !slices.Equal(again, got) {
+		t.Errorf("the same seed gives %q and %q", got, again)
+	}
+	if other := order(2); slices.Equal(other, got) {
+		t.Errorf("two seeds give %q", got)
 	}
 }
