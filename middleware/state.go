@@ -78,10 +78,7 @@ func newGroup(cfg policydecl.Config, targets []policydecl.Declaration) (group, e
 
 // find appends the indices of what uri, or the text of a template, matches.
 func (g *group) find(dst []int, uri string, template bool) (found []int, bare bool, err error) {
-	switch {
-	case len(g.keys) == 0 && g.set != nil:
-		return dst, true, nil
-	case template:
+	if template {
 		return g.set.ResourceTemplateTargets(dst, uri)
 	}
 	return g.set.ResourceTargets(dst, uri)
