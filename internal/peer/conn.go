@@ -195,6 +195,7 @@ func (c *Conn) send(ctx context.Context, r *request) (*Answer, error) {
 	}
 	a := &Answer{
 		Beside: got.beside, Streamed: got.stream, Again: got.again, Late: json.RawMessage(got.late), Open: got.open,
+		Unnamed:     json.RawMessage(got.none),
 		Unversioned: string(got.jsonrpc) != `"2.0"`,
 	}
 	a.Result, a.Err = got.outcome(r.method)

@@ -74,7 +74,18 @@ func (m *message) answers(id string) bool {
 // nameless reports whether m is an error that does not say to what. A server that could
 // not read a request cannot name it; any other must (X1).
 func (m *message) nameless() bool {
-	return m.isAnswer() && m.err != nil && (m.id == nil || m.id.Kind() == 'n')
+	return m.isAnswer() && m.err != nil && m.unnamed()
+}
+
+// unnamed reports whether m has no id.
+func (m *message) unnamed() bool { return m.id == nil || m.id.Kind() == 'n' }
+
+// says returns the result of an answer, or its error.
+func (m *message) says() jsontext.Value {
+	if m.result != nil {
+		return m.result
+	}
+	return m.err
 }
 
 // unread reports whether the code of an error says that the request could not be read.

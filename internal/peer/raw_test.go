@@ -46,3 +46,28 @@ func TestAskRaw(t *testing.T) {
 		}
 	}
 }
+
+// An answer without an id does not get lost, although it is nobody's.
+func TestUnnamed(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":null,"result":{"a":1}}`: `{"a":1}`, `{"jsonrpc":"2.0","error":{"code":403}}`: `{"code":403}`,
+		`{"jsonrpc":"2.0","id":2,"result":{}}`: "", `{"jsonrpc":"2.0","method":"ping"}`: "",
+	} {
+		r := reply{id: "1", strict: true}
+		for _, raw := range []string{text, `{"jsonrpc":"2.0","id":null,"result":"later"}`, `{"jsonrpc":"2.0","id":1,"result":{"b":2}}`} {
+			m, err := readMessage([]byte(raw))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.take(m) != (string(m.id) == "1") {
+				t.Errorf("%s: taken for the answer", raw)
+			}
+		}
+		if want == "" {
+			want = `"later"`
+		}
+		if string(r.none) != want || string(r.result) != `{"b":2}` {
+			t.Errorf("%s: %s, %s", text, r.none, r.result)
+		}
+	}
+}

@@ -29,6 +29,9 @@ type Answer struct {
 	Late  json.RawMessage
 	// Open reports that the stream did not end after the answer, so that more may come.
 	Open bool
+	// Unnamed is the first answer to a request in words of one's own that came before and
+	// names no id: its result or error, as sent.
+	Unnamed json.RawMessage
 	// Unversioned reports that the answer does not say jsonrpc "2.0".
 	Unversioned bool
 }
@@ -41,7 +44,8 @@ type reply struct {
 	status int    // of HTTP, where it is not 200
 
 	found  bool
-	stray  *message // an error without an id
+	stray  *message       // an error without an id
+	none   jsontext.Value // what an answer without an id says
 	beside []string
 	again  int
 	late   jsontext.Value
@@ -51,6 +55,9 @@ type reply struct {
 
 // take puts a message where it belongs and reports whether the answer is there now.
 func (r *reply) take(m message) bool {
+	if r.strict && r.none == nil && m.isAnswer() && m.unnamed() {
+		r.none = m.says()
+	}
 	switch {
 	case m.answers(r.id) && !r.found, m.nameless() && !r.found && (!r.strict || m.unread()):
 		r.message, r.found = m, true
