@@ -3,11 +3,13 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
 	"github.com/flowgate-mcp/flowgate/internal/judge"
 	"github.com/flowgate-mcp/flowgate/internal/plain"
 	"github.com/flowgate-mcp/flowgate/policydecl"
+	"github.com/flowgate-mcp/flowgate/resourcematch"
 )
 
 // checker makes one check in one era.
@@ -68,17 +70,25 @@ func (c *checker) askable(sub *subject) *subject {
 // refuses sends a request that must be refused, and judges whether it was and whom the
 // refusal names.
 func (c *checker) refuses(sub *subject, about, label string) *reply {
-	if c.askable(sub) == nil || c.lost != nil {
-		return nil
-	}
-	r := c.refuse(sub, label, nil)
-	if !c.wasRefused(about, r) {
+	r := c.stops(sub, about, label)
+	if r == nil {
 		return nil
 	}
 	if want := sub.want(label); r.Violation != nil && !names(r.Violation, want) {
 		c.fail(about, r.sent, "the refusal names others than "+list(want)+": "+r.got())
 	}
 	return r
+}
+
+// stops is refuses where it does not matter whom the refusal names.
+func (c *checker) stops(sub *subject, about, label string) *reply {
+	if c.askable(sub) == nil || c.lost != nil {
+		return nil
+	}
+	if r := c.refuse(sub, label, nil); c.wasRefused(about, r) {
+		return r
+	}
+	return nil
 }
 
 // wasRefused judges whether a flow policy refused.
@@ -118,7 +128,20 @@ func names(v *flowerrors.Violation, want []flowerrors.Rejected) bool {
 	if len(v.Rejected) == 0 {
 		return len(v.AcceptFrom) == 0
 	}
-	return judge.SameSet(v.Rejected, want) || judge.SameSet(v.Rejected, judge.Anonymous(want))
+	got, want := canonical(v.Rejected), canonical(want)
+	return judge.SameSet(got, want) || judge.SameSet(got, judge.Anonymous(want))
+}
+
+// canonical writes principals in the form in which they are compared. A refusal may show
+// them in either.
+func canonical(list []flowerrors.Rejected) []flowerrors.Rejected {
+	list = slices.Clone(list)
+	for i := range list {
+		if uri, err := resourcematch.Canonical(list[i].Principal); err == nil {
+			list[i].Principal = uri
+		}
+	}
+	return list
 }
 
 func list(want []flowerrors.Rejected) string {

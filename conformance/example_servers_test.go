@@ -25,9 +25,9 @@ var exampleServers = []struct {
 	{"records-server", nil, conformance.Options{
 		Self: "https://mcp.records.example/mcp",
 		Run:  map[string]json.RawMessage{"export_records": json.RawMessage(`{"table":"products"}`)},
-	}, nil},
-	{"webfetch-server", []string{"-dir"}, conformance.Options{},
-		[]string{"5/tasks", "5/resources", "5/prompts", "5/completion", "P5", "G5", "D1"}},
+	}, []string{"P3", "U3"}},
+	{"webfetch-server", []string{"-dir"}, conformance.Options{Self: "https://mcp.webfetch.example/mcp"},
+		[]string{"5/tasks", "5/resources", "5/prompts", "5/completion", "P3", "P5", "U3", "R3", "G3", "G5", "D1"}},
 }
 
 // Both example servers keep every rule that can be tried on them, on both transports.

@@ -30,7 +30,7 @@ func (f *fake) refuse(w http.ResponseWriter, c *call, v *flowerrors.Violation) {
 	switch {
 	case text != flowerrors.Message:
 		body = strings.Replace(body, flowerrors.Message, text, 1)
-	case f.is("hides who"):
+	case f.is("hides who"), f.is("hides who are two") && len(v.Rejected) > 1:
 		body = string(v.AppendError(nil, code, flowerrors.DetailKeyOnly))
 	case f.is("breaks the detail"):
 		body = strings.Replace(body, `"rejected"`, `"refused"`, 1)
@@ -89,9 +89,11 @@ func (f *fake) listing(c *call) string {
 			first = ""
 		}
 		return `{"tools":[` + f.declare("tool look", `"name":"look",`+first+schema) + "," + f.declare("tool closed", `"name":"closed",`+hints+schema) + "," +
-			f.declare("tool bare", `"name":"bare",`+hints+schema) + "," + f.declare("tool job", `"name":"job","execution":{"taskSupport":"required"},`+schema) + "]" + extra + "}"
+			f.declare("tool bare", `"name":"bare",`+hints+schema) + "," + f.declare("tool named", `"name":"named",`+schema) + "," +
+			f.declare("tool gold", `"name":"gold",`+hints+schema) + "," + f.declare("tool job", `"name":"job","execution":{"taskSupport":"required"},`+schema) + "]" + extra + "}"
 	case "resources/list":
-		return `{"resources":[` + f.declare("resource notes://a", `"uri":"notes://a","name":"a"`) + "]" + extra + "}"
+		return `{"resources":[` + f.declare("resource notes://a", `"uri":"notes://a","name":"a"`) + "," +
+			f.declare("resource notes://item/top", `"uri":"notes://item/top","name":"top"`) + "]" + extra + "}"
 	case "resources/templates/list":
 		return `{"resourceTemplates":[` + f.declare("template notes://item/{id}", `"uriTemplate":"notes://item/{id}","name":"item"`) + "]" + extra + "}"
 	case "prompts/list":
@@ -110,6 +112,9 @@ func (f *fake) odd() string {
 // declare adds the policy of a declaration to its other members.
 func (f *fake) declare(target, members string) string {
 	policy := cmp.Or(fakePolicies[target], "")
+	if target == "tool gold" && f.is("lists User and means user") {
+		policy = `{"acceptFrom":["host","User"]}`
+	}
 	switch {
 	case policy == "", f.is("declares and announces nothing"):
 		return "{" + members + "}"

@@ -1,8 +1,6 @@
 package conformance_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,6 +38,7 @@ func (f *fake) start(t *testing.T) string {
 const (
 	fakeURI  = "https://fake.example/mcp"
 	partner  = "https://partner.example/mcp"
+	vendor   = "com.example.tier:gold"
 	stateful = "2025-11-25"
 	modern   = "2026-07-28"
 )
@@ -47,7 +46,9 @@ const (
 // The policies, as they are published; "" is the default.
 var fakePolicies = map[string]string{
 	"tool look": `{"acceptFrom":["user","` + partner + `"]}`, "tool closed": `{"acceptFrom":[]}`, "tool bare": "",
-	"tool job": `{"acceptFrom":["user"]}`, "resource notes://a": `{"acceptFrom":["user"]}`,
+	"tool named": `{"acceptFrom":["self","urn:example:partner","publisher:https://publisher.example/mcp"]}`,
+	"tool gold":  `{"acceptFrom":["user","` + vendor + `"]}`,
+	"tool job":   `{"acceptFrom":["user"]}`, "resource notes://item/top": `{"acceptFrom":["host"]}`, "resource notes://a": `{"acceptFrom":["user"]}`,
 	"template notes://item/{id}": `{"acceptFrom":["user"]}`, "prompt ask": `{"acceptFrom":["user"]}`,
 }
 
@@ -65,6 +66,8 @@ func (f *fake) policy(target string) policydecl.Policy {
 	switch {
 	case text == "":
 		return policydecl.Default()
+	case f.is("lists User and means user") && target == "tool gold":
+		text = `{"acceptFrom":["host","user"]}`
 	case f.is("enforces another policy") && target == "tool look":
 		text = `{"acceptFrom":["user"]}`
 	}
@@ -102,7 +105,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	switch {
-	case c.id == "" && problem == "":
+	case c.id == "null" && f.is("takes null for a notification"), c.id == "" && problem == "":
 		w.WriteHeader(http.StatusAccepted)
 		return
 	case problem != "":
@@ -127,6 +130,7 @@ func (f *fake) dies(c *call) bool {
 var known = map[string][]string{
 	"": {"jsonrpc", "id", "method", "params"}, "params": {"name", "uri", "_meta", "arguments", "task", "ref"},
 	"_meta": {policydecl.LabelKey}, "label": {"contributors", "complete"},
+	"ref": {"type", "name", "uri"}, "task": {"ttl"}, "notifications": {"resourceSubscriptions"},
 }
 
 // read takes a message apart, and reports what makes it ambiguous.
@@ -144,9 +148,15 @@ func (f *fake) read(body []byte) (c call, problem string) {
 	meta = open("_meta", c.params.Get("_meta"))
 	c.raw = meta.Get(policydecl.LabelKey)
 	c.label = open("label", c.raw)
+	for _, where := range []string{"ref", "task", "notifications"} {
+		if !f.is("looks at the top of params alone") {
+			open(where, c.params.Get(where))
+		}
+	}
 	c.id = string(envelope.Get("id"))
 	c.method, _ = envelope.Text("method")
-	if k := envelope.Get("id").Kind(); c.id != "" && k != '"' && k != '0' {
+	null := f.is("takes null for an id") || f.is("answers null")
+	if k := envelope.Get("id").Kind(); c.id != "" && k != '"' && k != '0' && !(k == 'n' && null) {
 		problem = "the id is neither a string nor a number"
 	}
 	return c, problem
@@ -160,7 +170,9 @@ func (f *fake) ambiguous(where string, obj rawjson.Object) string {
 			}
 		}
 		for _, k := range known[where] {
-			if m.Name != k && strings.EqualFold(m.Name, k) && !f.is("folds the case of members") {
+			if f.is("folds the case of a member alone") && strings.EqualFold(m.Name, k) && !obj.Has(k) {
+				obj[i].Name = k
+			} else if m.Name != k && strings.EqualFold(m.Name, k) && !f.is("folds the case of members") {
 				return "a member is in another case"
 			}
 		}
@@ -180,6 +192,10 @@ func (f *fake) serve(w http.ResponseWriter, c *call) {
 		return
 	}
 	target, own := f.target(c)
+	if own != "" && f.is("lets the user in anywhere") && strings.Contains(string(c.raw), `"assurance":"user"`) {
+		f.answer(w, c.id, `"result":{}`)
+		return
+	}
 	if own != "" {
 		data := ""
 		if f.is("puts the key into other errors") {
@@ -199,6 +215,11 @@ func (f *fake) serve(w http.ResponseWriter, c *call) {
 		f.answer(w, c.id, `"error":{"code":-32603,"message":"internal error"}`)
 		return
 	}
+	answer := `"result":{"content":[{"type":"text","text":"ran` + f.odd() + `"}]}`
+	if f.is("keeps answers") && f.kept(c, target) {
+		f.answer(w, c.id, answer)
+		return
+	}
 	if v := f.verdict(c, target); v != nil {
 		f.refuse(w, c, v)
 		return
@@ -209,7 +230,14 @@ func (f *fake) serve(w http.ResponseWriter, c *call) {
 	if f.is("ignores labels and ids") && c.id == "0" {
 		c.id = "null"
 	}
-	f.answer(w, c.id, `"result":{"content":[{"type":"text","text":"ran`+f.odd()+`"}]}`)
+	f.answer(w, c.id, answer)
+}
+
+// kept reports whether there was an answer to the same request before.
+func (f *fake) kept(c *call, target string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.runs[c.era+" "+c.method+" "+target] > 0
 }
 
 // target finds what a request is for, or the server's own error.
@@ -231,6 +259,9 @@ func (f *fake) target(c *call) (target, own string) {
 		}
 	case c.method == "subscriptions/listen" && c.era == modern:
 		list, _, _ := rawjson.ReadArray(c.params.Object("notifications").Get("resourceSubscriptions"), 9)
+		if len(list) == 0 {
+			return "", "there is nothing to listen to"
+		}
 		uri, _ := rawjson.Text(list[0])
 		return f.resource(uri), ""
 	case c.method == "resources/read", c.method == "resources/subscribe" && c.era == stateful:
@@ -251,79 +282,8 @@ func (f *fake) resource(uri string) string {
 	}
 	uri, _, _ = strings.Cut(uri, "#")
 	uri, _, _ = strings.Cut(uri, "?")
-	if strings.HasPrefix(uri, "notes://item/") {
+	if strings.HasPrefix(uri, "notes://item/") && uri != "notes://item/top" {
 		return "template notes://item/{id}"
 	}
 	return "resource " + uri
-}
-
-// judged returns the label as the fake reads it.
-func (f *fake) judged(c *call) policydecl.Label {
-	var v any
-	_ = json.Unmarshal(c.raw, &v)
-	obj, _ := v.(map[string]any)
-	contributors, _ := obj["contributors"].([]any)
-	switch {
-	case obj == nil:
-	case f.is("takes every label for complete"):
-		obj["complete"] = true
-	case f.is("reads the first contributor") && len(contributors) > 0:
-		obj["contributors"] = contributors[:1]
-	case f.is("cuts long labels") && len(contributors) > policydecl.MaxContributors:
-		obj["contributors"] = contributors[:policydecl.MaxContributors]
-	case f.is("folds the case of states"):
-		for _, one := range contributors {
-			if m, ok := one.(map[string]any); ok {
-				state, _ := m["assurance"].(string)
-				m["assurance"] = strings.ToLower(strings.TrimSpace(state))
-			}
-		}
-	case f.is("compares the beginning of principals"):
-		for _, one := range contributors {
-			if m, ok := one.(map[string]any); ok {
-				if name, _ := m["principal"].(string); strings.HasPrefix(name, partner+"/") {
-					m["principal"] = partner
-				}
-			}
-		}
-	}
-	return policydecl.LabelOf(v, c.raw != nil, policydecl.Limits{})
-}
-
-// verdict returns the refusal of a request, or nil.
-func (f *fake) verdict(c *call, target string) *flowerrors.Violation {
-	uri, _ := c.params.Text("uri")
-	_, task := c.params.Text("task")
-	task = task || c.params.Has("task")
-	switch {
-	case f.is("ignores labels"), f.is("ignores labels and ids"), f.is("sends escapes"), f.is("enforces in one era") && c.era == stateful,
-		f.is("accepts what is not labelled") && c.raw == nil,
-		f.is("does not enforce " + c.method), f.is("makes the task first") && task,
-		f.is("takes a query for another resource") && strings.Contains(uri, "?"),
-		f.is("decodes before it looks") && strings.Contains(uri, "%"):
-		return nil
-	}
-	l := f.judged(c)
-	v := fakeSet.Decide(context.Background(), &l, f.policy(target)).Violation()
-	if f.is("merges policy and default") && v != nil && fakeSet.Decide(context.Background(), &l, policydecl.Default()).Accepted() {
-		return nil
-	}
-	if f.is("refuses everybody") && v == nil {
-		v = &flowerrors.Violation{Rejected: []flowerrors.Rejected{}, AcceptFrom: f.policy(target).Tokens()}
-	}
-	if f.is("shows principals as sent") && v != nil && len(v.Rejected) == 1 && v.Rejected[0].Principal == "" {
-		v.Rejected[0].Principal = onlyPrincipal(c)
-	}
-	return v
-}
-
-// onlyPrincipal returns the principal of a label's one contributor as it was sent.
-func onlyPrincipal(c *call) string {
-	list, more, _ := rawjson.ReadArray(c.label.Get("contributors"), 1)
-	if len(list) == 0 || more || string(c.label.Get("complete")) != "true" {
-		return ""
-	}
-	one, _ := rawjson.ReadObject(list[0])
-	name, _ := one.Text("principal")
-	return name
 }

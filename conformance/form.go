@@ -124,7 +124,7 @@ func (c *checker) x5() {
 	if !c.gated() {
 		return
 	}
-	def := judge.Aim{Policy: c.inspected.Server.Default, Set: c.set, Self: c.opts.Self, Marker: c.marker}
+	def := c.byDefault()
 	list := []*subject{{method: "flowgate/no-such-method", params: map[string]any{}}, {method: "tools/list", params: map[string]any{"cursor": missing}}}
 	label := ""
 	if accepted, ok := def.Acceptable(); ok {
@@ -153,7 +153,7 @@ func (c *checker) g1() {
 	if !c.gated() {
 		return
 	}
-	def := judge.Aim{Policy: c.inspected.Server.Default, Set: c.set, Self: c.opts.Self, Marker: c.marker}
+	def := c.byDefault()
 	states := def.Refused()
 	if len(states) == 0 {
 		c.skip("the server's default refuses nobody")
@@ -178,16 +178,8 @@ func (c *checker) g1() {
 }
 
 func (c *checker) g5() {
-	sub := c.subjects[routeTools]
-	switch {
-	case sub == nil:
-		c.skip("%s", c.none("no tool"))
-		return
-	case !sub.ok:
-		c.skip("no policy that can be tried accepts a contributor that could be made up")
-		return
-	case !sub.mayRun:
-		c.leave("no tool that can be tried may run for real: none says that it only reads and needs no arguments, and none was named")
+	sub := c.runnable()
+	if sub == nil {
 		return
 	}
 	judged := c.judged

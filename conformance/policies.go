@@ -45,12 +45,22 @@ func (s *session) others(fits func(*subject) bool) *subject {
 	return nil
 }
 
+// asking is one way to ask for something.
+type asking struct {
+	route string
+	entry *inspect.Entry
+}
+
 // known returns the subject that is asked already, so that it is remembered what ran.
 func (s *session) known(sub *subject) *subject {
 	if before := s.subjects[sub.route]; before != nil && before.entry == sub.entry {
 		return before
 	}
-	return sub
+	key := asking{sub.route, sub.entry}
+	if s.further[key] == nil {
+		s.further[key] = sub
+	}
+	return s.further[key]
 }
 
 // p4 tries an empty list with everybody whom the default accepts, and what has no policy of
@@ -88,7 +98,7 @@ func (c *checker) allOwn() string {
 
 // mergeable returns a contributor whom the default accepts and a policy of its own refuses.
 func (s *session) mergeable(sub *subject) (policydecl.Contributor, bool) {
-	def := judge.Aim{Policy: s.inspected.Server.Default, Set: s.set, Self: s.opts.Self, Marker: s.marker}
+	def := s.byDefault()
 	for _, state := range sub.refusing {
 		c := policydecl.NewContributor(sub.Marker, state, "")
 		if sub.entry.Source == inspect.FromOwn && def.Accepts(policydecl.BuildLabel(true, c)) {

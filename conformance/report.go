@@ -42,6 +42,8 @@ type Report struct {
 	// documentation, era by era, and last the one that compares the eras. None is left out: one
 	// that was not made says why.
 	Checks []Check
+	// Unchecked are the rules that no check looks at, with the reasons; the same in every report.
+	Unchecked []Unchecked
 	// Notices say what of the server as a whole keeps it from being tested, or bounds what was
 	// tried, such as that it announces no flow policy. Empty if nothing does.
 	Notices []string

@@ -76,7 +76,7 @@ func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the server's own URI: %w", err)
 	}
-	r := &Report{}
+	r := &Report{Unchecked: allUnchecked()}
 	marker := "https://" + judge.Nonce() + ".flowgate-conformance.invalid/mcp"
 	kept := map[string]map[string]refusalOf{}
 	var errs []error
@@ -85,7 +85,7 @@ func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
 			r.Eras = append(r.Eras, Era{Name: era, Reason: "it was not asked for"})
 			continue
 		}
-		s := &session{ctx: ctx, opts: &opts, era: era, set: set, marker: marker, kept: map[string]refusalOf{}}
+		s := &session{ctx: ctx, opts: &opts, era: era, set: set, marker: marker, stdio: len(target.Command) > 0, kept: map[string]refusalOf{}, further: map[asking]*subject{}}
 		if err := s.open(target); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", era, err))
 			r.Eras = append(r.Eras, Era{Name: era, Reason: plain.Escape(err.Error(), MaxText)})
@@ -149,7 +149,7 @@ type T interface {
 }
 
 // Test fails a test for every check that failed, and if nothing could be tested. It logs
-// what was not run.
+// what was not run, and what no run can check.
 func Test(ctx context.Context, t T, target Target, opts Options) {
 	t.Helper()
 	r, err := Run(ctx, target, opts)
@@ -178,5 +178,8 @@ func Test(ctx context.Context, t T, target Target, opts Options) {
 		if c.Status == NotRun || c.Status == NotApplicable {
 			t.Logf("%s: %s: %s: %s", where, c.Title, c.Status, c.Reason)
 		}
+	}
+	for i := range r.Unchecked {
+		t.Logf("%s", &r.Unchecked[i])
 	}
 }

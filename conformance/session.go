@@ -26,11 +26,13 @@ type session struct {
 	era    string
 	set    *policydecl.Set
 	marker string // the principal that nobody else uses
+	stdio  bool
 
 	conn      *peer.Conn
 	inspected *inspect.Report
 	hello     rawjson.Object
 	subjects  map[string]*subject // by route
+	further   map[asking]*subject // beside those
 	kept      map[string]refusalOf
 	ids       int
 	lost      error  // why the server does not answer any more

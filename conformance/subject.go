@@ -72,7 +72,7 @@ func (s *session) choose() {
 		s.offer(routeResources, "resources/read", e, map[string]any{"uri": e.Name})
 	}
 	for _, e := range s.entries(policydecl.Template) {
-		if uri := expand(e.Name); uri != "" {
+		if uri := expand(e.Name, sample); uri != "" {
 			s.offer(routeTemplates, "resources/read", e, map[string]any{"uri": uri})
 		}
 		s.completion(e, map[string]any{"type": "ref/resource", "uri": e.Name}, argumentOfTemplate(e.Name))
@@ -113,15 +113,22 @@ func (s *session) offer(route, method string, e *inspect.Entry, params map[strin
 // subject returns something to ask for, or nil if no request is sure to be refused.
 func (s *session) subject(route, method string, e *inspect.Entry, params map[string]any) *subject {
 	info := &s.inspected.Server
+	sub := s.make(route, method, e, params)
+	enforces := info.Enforces || !info.Announced && e.Source == inspect.FromOwn
+	if !enforces || len(judge.VendorTokens(s.set, e.Policy)) > 0 || len(sub.refusing) == 0 {
+		return nil
+	}
+	return sub
+}
+
+// make returns something to ask for, although it may be that no request is refused: who is
+// accepted by a token that needs a matcher is not known.
+func (s *session) make(route, method string, e *inspect.Entry, params map[string]any) *subject {
 	sub := &subject{
 		route: route, method: method, params: params, entry: e,
 		Aim: judge.Aim{Policy: e.Policy, Set: s.set, Self: s.opts.Self, Marker: s.marker},
 	}
-	enforces := info.Enforces || !info.Announced && e.Source == inspect.FromOwn
 	sub.refusing = sub.Refused()
-	if !enforces || len(judge.VendorTokens(s.set, e.Policy)) > 0 || len(sub.refusing) == 0 {
-		return nil
-	}
 	sub.accepted, sub.ok = sub.Acceptable()
 	sub.mayRun = route == routeTools && s.mayRun(e)
 	return sub
@@ -181,15 +188,16 @@ func (s *session) arguments(e *inspect.Entry) json.RawMessage {
 // sample stands for every variable of a template.
 const sample = "flowgate"
 
-// expand returns a URI of a template, or "" if it cannot be read.
-func expand(template string) string {
+// expand returns the URI of a template in which every variable has a value, or "" if it
+// cannot be read.
+func expand(template, value string) string {
 	t, err := uritemplate.New(template)
 	if err != nil {
 		return ""
 	}
 	values := uritemplate.Values{}
 	for _, name := range t.Varnames() {
-		values[name] = uritemplate.String(sample)
+		values[name] = uritemplate.String(value)
 	}
 	uri, err := t.Expand(values)
 	if err != nil {

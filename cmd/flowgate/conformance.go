@@ -17,12 +17,14 @@ const conformanceUsage = `Usage: flowgate conformance [FLAGS] -url URL
 Tries whether a server, in any language, keeps the rules for whoever receives origin
 labels. It reads what the server lists, chooses what has a policy that refuses somebody,
 sends requests which that policy must refuse, in both protocol eras, and judges what
-comes back, rule by rule. docs/rules.md says what the rules are.
+comes back, rule by rule. docs/rules.md says what the rules are. The report ends with those
+that nobody can check from outside, and why.
 
 WARNING: a server that keeps the rules runs nothing of it. One that does not runs what it
 should have refused; that target is then left alone. A request that the policy accepts is
 sent only to tools that say that they only read and need no arguments, and to tools that
--run names.
+-run names. Where nobody can tell whether a policy accepts a request, because it has a
+token of a vendor, the same tools alone are asked.
 
 The policies must not change meanwhile. A server that wants to know who asks is told with
 -header.
@@ -148,6 +150,9 @@ func (a *app) showDetails(r *conformance.Report) {
 			fmt.Fprintf(a.stdout, "%s %s: %s\n", status, where, c.Reason)
 		}
 	}
+	for i := range r.Unchecked {
+		fmt.Fprintln(a.stdout, &r.Unchecked[i])
+	}
 	colour := green
 	if r.Count(conformance.Failed) > 0 {
 		colour = red
@@ -163,8 +168,10 @@ type conformanceJSON struct {
 	Server  string             `json:"server"`
 	Eras    []eraJSON          `json:"eras"`
 	Checks  []conformCheckJSON `json:"checks"`
-	Summary conformSummaryJSON `json:"summary"`
-	Notes   []string           `json:"notes"` // for people
+	// Unchecked are the rules that nobody can check from outside.
+	Unchecked []conformUncheckedJSON `json:"unchecked"`
+	Summary   conformSummaryJSON     `json:"summary"`
+	Notes     []string               `json:"notes"` // for people
 }
 
 // eraJSON is one protocol era.
@@ -192,6 +199,12 @@ type conformFailureJSON struct {
 	Got   string `json:"got"`
 }
 
+// conformUncheckedJSON says why rules are not checked.
+type conformUncheckedJSON struct {
+	Rules   []string `json:"rules"`
+	Because string   `json:"because"`
+}
+
 type conformSummaryJSON struct {
 	Passed        int `json:"passed"`
 	Failed        int `json:"failed"`
@@ -203,6 +216,9 @@ func (f *conformanceFlags) report(r *conformance.Report) conformanceJSON {
 	out := conformanceJSON{
 		Command: "conformance", Target: f.json(), Server: r.Server, Eras: []eraJSON{}, Checks: []conformCheckJSON{}, Notes: append([]string{}, r.Notices...),
 		Summary: conformSummaryJSON{r.Count(conformance.Passed), r.Count(conformance.Failed), r.Count(conformance.NotRun), r.Count(conformance.NotApplicable)},
+	}
+	for _, u := range r.Unchecked {
+		out.Unchecked = append(out.Unchecked, conformUncheckedJSON(u))
 	}
 	for _, e := range r.Eras {
 		out.Eras = append(out.Eras, eraJSON{e.Name, e.Version, e.Reason})

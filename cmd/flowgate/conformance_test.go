@@ -20,7 +20,7 @@ import (
 )
 
 func TestConformanceOfAnExample(t *testing.T) {
-	args := append([]string{"conformance", "-run", `export_records={"table":"products"}`}, example(t, "records-server")...)
+	args := append([]string{"conformance", "-self", "https://mcp.records.example/mcp", "-run", `export_records={"table":"products"}`}, example(t, "records-server")...)
 	flowgate(t, args...).golden(t, "conformance-records")
 	r := flowgate(t, slices.Insert(args, 1, "-json")...)
 	var out conformanceJSON
@@ -29,6 +29,9 @@ func TestConformanceOfAnExample(t *testing.T) {
 	}
 	if r.status != 0 || out.Command != "conformance" || len(out.Eras) != 2 || out.Summary.Failed != 0 || out.Summary.Passed < 60 {
 		t.Errorf("status %d: %+v", r.status, out.Summary)
+	}
+	if len(out.Unchecked) == 0 || len(out.Unchecked[0].Rules) == 0 || out.Unchecked[0].Because == "" {
+		t.Errorf("%+v", out.Unchecked)
 	}
 	for _, c := range out.Checks {
 		if c.ID == "" || c.Title == "" || c.Failures == nil || c.Status == conformance.Passed && c.Requests == 0 {

@@ -102,17 +102,19 @@
 //
 // conformance:
 //
-//	{"command", "target", "server", "eras", "checks", "summary", "notes"}
-//	era:     {"name", "protocolVersion"?, "reason"?}
-//	check:   {"id", "era"?, "title", "status", "reason"?, "requests", "failures": [{"about", "sent", "got"}...], "more"?}
-//	summary: {"passed", "failed", "notRun", "notApplicable"}
+//	{"command", "target", "server", "eras", "checks", "unchecked", "summary", "notes"}
+//	era:       {"name", "protocolVersion"?, "reason"?}
+//	check:     {"id", "era"?, "title", "status", "reason"?, "requests", "failures": [{"about", "sent", "got"}...], "more"?}
+//	unchecked: {"rules", "because"}
+//	summary:   {"passed", "failed", "notRun", "notApplicable"}
 //
 // server is its name and version. An era has a protocolVersion if it was run, and else a
 // reason. id is one of docs/rules.md, or 5/ and one of tools, tasks, resources, templates,
 // prompts, completion, subscribe and listen for the requests of section 5; a check without era
 // compares both. status is passed, failed, not-run or not-applicable. reason says why
 // something was not tried, or which part of a check; title, about and reason may change their
-// wording. sent and got are cut, and more counts the failures that were left out.
+// wording, and so may because, which says why nobody can check rules from outside. sent and got
+// are cut, and more counts the failures that were left out.
 //
 // report:
 //
