@@ -218,6 +218,7 @@ type Step struct {
 	Method     string         `json:"method"`
 	Params     jsontext.Value `json:"params"`
 	Answer     jsontext.Value `json:"answer"` // an error object; none is a result
+	Result     jsontext.Value `json:"result"` // which comes back as it is
 	Outcome    string         `json:"outcome"`
 	Label      jsontext.Value `json:"label"`
 	Rejected   []Rejected     `json:"rejected"`

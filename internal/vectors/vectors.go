@@ -23,15 +23,19 @@ import (
 // Format is the version of the files' format.
 const Format = 1
 
-// PrototypeTests is how many tests the draft's prototype has.
-const PrototypeTests = 34
+// PrototypeAsserts is how many assertions each test of the draft's prototype makes, in the
+// order of its file.
+var PrototypeAsserts = [...]int{
+	2, 1, 1, 1, 3, 2, 1, 3, 3, 2, 3, 3, 2, 1, 3, 2, 3,
+	2, 2, 2, 2, 3, 2, 5, 2, 3, 2, 3, 1, 2, 2, 2, 3, 2,
+}
 
 // Head is what every vector has.
 type Head struct {
 	ID        string   `json:"id"`
 	About     string   `json:"about"`
 	Rules     []string `json:"rules"`
-	Prototype []int    `json:"prototype"` // the prototype's tests that assert the same, by ordinal
+	Prototype []string `json:"prototype"` // the prototype's assertions of the same, as "test.assertion"
 }
 
 // head makes a type that embeds Head a Vector.
@@ -98,13 +102,29 @@ func (h *Head) check(kind string) error {
 			return fmt.Errorf("there is no rule %q", rule)
 		}
 	}
-	for _, n := range h.Prototype {
-		if n < 1 || n > PrototypeTests {
-			return fmt.Errorf("the prototype has no test %d", n)
+	for _, name := range h.Prototype {
+		if !asserted(name) {
+			return fmt.Errorf("the prototype has no assertion %q", name)
 		}
 	}
 	return nil
 }
+
+// asserted reports whether the prototype has an assertion of that name.
+func asserted(name string) bool {
+	for test, asserts := range PrototypeAsserts {
+		for n := range asserts {
+			if name == AssertName(test, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// AssertName is the name of an assertion of the prototype, which counts from 1; test and n
+// count from 0.
+func AssertName(test, n int) string { return fmt.Sprintf("%d.%d", test+1, n+1) }
 
 // Run runs every vector of a kind as a subtest. It fails if the file is missing, cannot be
 // read to the letter, or holds a vector that was not run.

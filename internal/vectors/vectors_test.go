@@ -14,7 +14,7 @@ import (
 // good is a file that Parse takes.
 const good = `{"format":1,"kind":"uris","count":2,"vectors":[
 	{"id":"uris/a","about":"x","rules":["U1"],"uri":"https://h.example","canonical":"https://h.example/"},
-	{"id":"uris/b","about":"x","rules":["U2","L5"],"prototype":[1,34],"uri":["a",{"repeat":"bc","times":2},{"base64":"/w=="}],"canonical":null}]}`
+	{"id":"uris/b","about":"x","rules":["U2","L5"],"prototype":["1.1","34.2"],"uri":["a",{"repeat":"bc","times":2},{"base64":"/w=="}],"canonical":null}]}`
 
 func TestParse(t *testing.T) {
 	list, err := vectors.Parse[vectors.URI]([]byte(good), "uris")
@@ -46,7 +46,9 @@ func TestParseRefuses(t *testing.T) {
 		"no text":            {`"about":"x","rules":["U1"]`, `"about":"","rules":["U1"]`},
 		"no rules":           {`["U1"]`, `[]`},
 		"no such rule":       {`"U1"`, `"U5"`},
-		"no such test":       {`[1,34]`, `[1,35]`},
+		"no such test":       {`"34.2"`, `"35.1"`},
+		"no such assertion":  {`"34.2"`, `"34.3"`},
+		"another spelling":   {`"1.1"`, `"01.1"`},
 		"no parts":           {`["a",{"repeat":"bc","times":2},{"base64":"/w=="}]`, `[]`},
 		"part of two kinds":  {`"times":2`, `"times":2,"base64":"/w=="`},
 		"part of no kind":    {`{"repeat":"bc","times":2}`, `{"times":2}`},
@@ -77,9 +79,32 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// The vectors assert everything that the tests of the draft's prototype do, by ordinal.
+// unsaid are the assertions of the prototype that no vector can make, and why.
+var unsaid = map[string]string{
+	"18.2": "a base answer that is neither yes nor no: here it is a boolean",
+}
+
+// The vectors assert everything that the tests of the draft's prototype do, assertion by
+// assertion.
 func TestPrototypeIsCovered(t *testing.T) {
-	covered := map[int]bool{}
+	covered := assertedByVectors(t)
+	for test, asserts := range vectors.PrototypeAsserts {
+		for n := range asserts {
+			name := vectors.AssertName(test, n)
+			if _, excused := unsaid[name]; excused == covered[name] {
+				t.Errorf("assertion %s of the prototype: made by a vector %v, excused %v", name, covered[name], excused)
+			}
+			delete(covered, name)
+		}
+	}
+	for name := range covered {
+		t.Errorf("the prototype has no assertion %s", name)
+	}
+}
+
+// assertedByVectors returns the names of all assertions that the vectors say they make.
+func assertedByVectors(t *testing.T) map[string]bool {
+	t.Helper()
 	dir, err := vectors.Dir()
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +113,7 @@ func TestPrototypeIsCovered(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}
+	covered := map[string]bool{}
 	for _, name := range files {
 		var file struct {
 			Vectors []vectors.Head `json:"vectors"`
@@ -100,14 +126,10 @@ func TestPrototypeIsCovered(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, v := range file.Vectors {
-			for _, n := range v.Prototype {
-				covered[n] = true
+			for _, assertion := range v.Prototype {
+				covered[assertion] = true
 			}
 		}
 	}
-	for n := range vectors.PrototypeTests {
-		if !covered[n+1] {
-			t.Errorf("no vector asserts what test %d of the prototype does", n+1)
-		}
-	}
+	return covered
 }
