@@ -31,7 +31,7 @@ func evaluate(t *testing.T, dir string) (out string, code int) {
 }
 
 // TestVectorsInNode: an implementation in another language, which shares nothing with this one,
-// agrees with the vectors (L1 to L9, P1 to P7, P9, U1 to U4, X2 to X5, M1).
+// agrees with the vectors (L1 to L9, P1 to P7, P9, U1 to U4, R1 to R4, X2 to X5, H5, M1).
 func TestVectorsInNode(t *testing.T) {
 	out, code := evaluate(t, vectorsDir)
 	if code != 0 || !strings.Contains(out, " vectors, 0 differ\n") {
@@ -46,6 +46,10 @@ func TestVectorsInNodeFail(t *testing.T) {
 		"labels":    {"labels/complete-yes", `"class":"incomplete"`, `"class":"ok"`},
 		"policies":  {"policies/token-unknown-capital", `"unknown-token"`, `"duplicate"`},
 		"decisions": {"decisions/self-other", `"accepted":false`, `"accepted":true`},
+		"targets":   {"targets/template-dots", `"accepted":false`, `"accepted":true`},
+		"patterns":  {"patterns/twice-case", `"duplicate"`, `"missing"`},
+		"resources": {"resources/way-round-twice", `"patterns":[0,1]`, `"patterns":[0]`},
+		"published": {"published/policy-false", `"governed":false`, `"governed":true`},
 		"uris":      {"uris/default-port", `"canonical":"https://records.example/mcp"`, `"canonical":null`},
 		"equality":  {"equality/not-trailing-slash", `"equal":false`, `"equal":true`},
 		"refusals":  {"refusals/private", `"error":{"code":403`, `"error":{"code":-32000`},

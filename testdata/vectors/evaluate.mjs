@@ -8,6 +8,8 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
+import { policiesFor, published } from "./declared.mjs";
+import { govern, patternFaults } from "./match.mjs";
 import { NotStrict, read } from "./strict.mjs";
 import { canonical, decide, readLabel, readPolicy, readPublished, recognise, refusal, codeAllowed } from "./flow.mjs";
 
@@ -28,6 +30,11 @@ const latin = (s) => (s === undefined ? undefined : Buffer.from(s, "utf8").toStr
 
 // without leaves out members that are not there, so that values compare.
 const without = (object) => Object.fromEntries(Object.entries(object).filter(([, v]) => v !== undefined));
+
+const latinPatterns = (v) => v.patterns.map((p) => ({ kind: p.kind, pattern: string(p.pattern) }));
+
+// asMaps reads a value of the vectors as the wire is read.
+const asMaps = (value) => read(Buffer.from(JSON.stringify(value)), 64);
 
 // Each kind says what is got and what is wanted.
 const kinds = {
@@ -64,6 +71,32 @@ const kinds = {
     const got = decide({ self: v.self, fallback: v.default?.acceptFrom, policies, vendor: v.vendor ?? {}, label: readLabel(bytes(v.label)) });
     if (v.base !== undefined) got.answer = v.base && got.accepted;
     return [got, v.want];
+  },
+
+  targets(v) {
+    const policies = policiesFor(v.server, v.target);
+    const label = readLabel(bytes(v.label));
+    return [decide({ self: v.server.self, fallback: v.server.default?.acceptFrom, policies, vendor: {}, label }), v.want];
+  },
+
+  patterns(v) {
+    return [patternFaults(latinPatterns(v)), v.faults];
+  },
+
+  resources(v) {
+    const { patterns, byDefault, refused } = govern(latinPatterns(v), string(v.uri));
+    const { atLeast, ...want } = v.want;
+    const got = without({ refused, patterns, default: want.default === undefined ? undefined : byDefault });
+    if (atLeast) [got.patterns, want.patterns] = [patterns.filter((i) => atLeast.includes(i)), atLeast];
+    return [got, want];
+  },
+
+  published(v) {
+    const declarations = v.declaration ? [asMaps(v.declaration)] : [];
+    const kind = v.kind === "template" ? "resource" : v.kind;
+    const [first] = published(asMaps(v.hello), kind, declarations, v.request);
+    const got = first ? { governed: true, acceptFrom: first.acceptFrom } : { governed: false };
+    return [first?.faulty ? { ...got, faulty: true } : got, v.want];
   },
 
   uris(v) {

@@ -4,7 +4,7 @@ import { isIPv6 } from "node:net";
 import { NotStrict, read, sameFolded } from "./strict.mjs";
 
 const STATES = ["user", "host", "verified", "tofu", "unverified"];
-const DEFAULT = ["self", "user", "host", "verified"];
+export const DEFAULT = ["self", "user", "host", "verified"];
 const LABEL_MEMBERS = ["contributors", "complete"];
 const CONTRIBUTOR_MEMBERS = ["assurance", "principal", "publisher"];
 const MAX_CONTRIBUTORS = 256;
