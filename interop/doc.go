@@ -10,7 +10,7 @@
 // The official conformance suite of MCP tests a server that offers all it asks for, in the
 // directory everything: without a gate, and with one in each mode. What it says must be the
 // same in all of them, and expected-failures.json names each check that fails without a
-// gate too, with the reason.
+// gate too, with the run of the suite in which it fails and the reason.
 //
 // The Go SDK needs nothing but this module:
 //
