@@ -1,7 +1,6 @@
 package soak_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,6 +38,15 @@ const (
 	bugStale     = "overrides are not applied"
 	bugLeak      = "memory leaks"
 	bugGoroutine = "a goroutine stays"
+	bugStrict    = "a call is refused that should run"
+	bugLost      = "an answer is lost"
+
+	// Over HTTP only; the two without this are so over stdio only.
+	bugLostHTTP  = "an answer is lost over HTTP"
+	bugTwiceHTTP = "an answer comes twice over HTTP"
+	bugForeign   = "an answer has the id of another"
+	bugList      = "lists show no policies"
+	bugStaleHTTP = "overrides are not applied over HTTP"
 )
 
 // TestMain turns the test binary into a server when a test asks for one.
@@ -94,7 +102,8 @@ type child struct {
 	addr   string
 	broken atomic.Int64
 
-	applied int // how often overrides were applied
+	applied int // how often overrides were applied, or awaited
+	unwatch context.CancelFunc
 }
 
 func runChild(how string) {
@@ -116,14 +125,16 @@ func runChild(how string) {
 	try(err)
 	if path != "" {
 		logger := slog.New(&refusals{slog.DiscardHandler, &c.broken})
+		var ctx context.Context
+		ctx, c.unwatch = context.WithCancel(context.Background())
 		go func() {
-			try(overrides.Watch(context.Background(), path, c.gate, overrides.WatchConfig{Interval: 20 * time.Millisecond, Logger: logger}))
+			try(overrides.Watch(ctx, path, c.gate, overrides.WatchConfig{Interval: 20 * time.Millisecond, Logger: logger}))
 		}()
 	}
 	commands, reports := os.NewFile(3, "commands"), os.NewFile(4, "reports")
 	if how == "stdio" {
 		go c.obey(commands, reports)
-		err = c.gate.Listen(context.Background(), os.Stdin, &doubling{out: os.Stdout, bug: c.world.bug}, server.WithErrorLogger(log.New(io.Discard, "", 0)))
+		err = c.gate.Listen(context.Background(), os.Stdin, &way{out: os.Stdout, bug: c.world.bug}, server.WithErrorLogger(log.New(io.Discard, "", 0)))
 		if err != nil {
 			os.Exit(1)
 		}
@@ -134,7 +145,7 @@ func runChild(how string) {
 	l, err := net.Listen("tcp", how)
 	try(err)
 	c.addr = l.Addr().String()
-	srv := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
+	srv := &http.Server{Handler: bugged(h, c.world.bug), ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { try(srv.Serve(l)) }()
 	c.obey(commands, reports)
 }
@@ -152,21 +163,6 @@ func (h *refusals) Handle(_ context.Context, r slog.Record) error {
 		h.n.Add(1)
 	}
 	return nil
-}
-
-// doubling is the way out of a stdio server, which may have a bug.
-type doubling struct {
-	out  io.Writer
-	bug  string
-	seen int
-}
-
-func (d *doubling) Write(p []byte) (int, error) {
-	n, err := d.out.Write(p)
-	if d.seen++; d.bug == bugTwice && d.seen%20 == 0 && bytes.HasSuffix(p, []byte("\n")) {
-		_, err = d.out.Write(p)
-	}
-	return n, err
 }
 
 // obey does what the parent says, until it says no more.
@@ -197,13 +193,8 @@ func (c *child) do(cmd command) (r report, err error) {
 			c.applied++
 			err = c.gate.Apply(o)
 		}
-	case "await": // that the file which says Text is in force
-		var o overrides.Overrides
-		if o, err = overrides.Parse("o.yaml", []byte(cmd.Text)); err == nil {
-			err = until(func() bool { return c.gate.Overrides().Digest() == o.Digest() })
-		}
-	case "broken": // wait until so many files were refused
-		err = until(func() bool { return c.broken.Load() >= int64(cmd.State) })
+	case "await", "broken":
+		err = c.await(cmd)
 	case "come":
 		err = c.world.come(cmd.Text, cmd.State)
 	case "take":
@@ -219,6 +210,23 @@ func (c *child) do(cmd command) (r report, err error) {
 	}
 	r.Digest, r.Broken = c.gate.Settings(), c.broken.Load()
 	return r, err
+}
+
+// await waits until the file that says Text is in force, or until so many files were refused.
+func (c *child) await(cmd command) error {
+	c.applied++
+	if c.world.bug == bugStaleHTTP && c.applied > len(variants) {
+		c.unwatch()
+		return nil
+	}
+	if cmd.Do == "broken" {
+		return until(func() bool { return c.broken.Load() >= int64(cmd.State) })
+	}
+	o, err := overrides.Parse("o.yaml", []byte(cmd.Text))
+	if err != nil {
+		return err
+	}
+	return until(func() bool { return c.gate.Overrides().Digest() == o.Digest() })
 }
 
 // patience is how long anybody waits for what has to happen. Nothing waits this long

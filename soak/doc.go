@@ -16,7 +16,11 @@
 // ambiguous, requests that they cancel, and streams that they leave, cut with a TCP reset
 // or read slowly. Meanwhile a tool and a resource come, change their policy and go, and
 // the policy overrides change, by a watched file over HTTP, which now and then has
-// mistakes, and by Apply over stdio.
+// mistakes, and by Apply over stdio. Some of them have the server report only, or switch it
+// off, or one of its tools or prompts.
+//
+// The last phase goes on, for some minutes at most, until all of this has happened at least
+// once, and each request on both transports and in both eras, run and refused.
 //
 // # What is checked
 //
@@ -26,7 +30,8 @@
 // byte for byte (X2, X3). There is exactly one answer for each request. A ledger has
 // the server's own account: each accepted request ran its handler once and no other ran
 // (G2), each gated one has one decision record (M2), which says by which state it was
-// judged, and that state says the same as the answer.
+// judged, and that state says the same as the answer. A list names everything that is
+// there, with the policies of one state (D1, D4).
 //
 // The live heap of every server that is not killed is compared after each of several equal
 // phases; [testing.T.Log] shows all of them. When all clients are gone, a server

@@ -188,7 +188,7 @@ func (m *mortal) killMidStream() error {
 // doom is one life of a stdio server that ends in the middle of a stream, by kill -9 or
 // because its client goes.
 func doom(s *soak, name string, random *rand.Rand) error {
-	st := s.site(name, false)
+	st := s.site(name, overStdio, false)
 	p, err := openPipe(st)
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ type fleet struct {
 	pipes   []*pipe
 	mortal  *mortal
 	bold    []*surfer
+	until   func() bool // if set, a phase goes on until this holds, but not for ever
 }
 
 func (f *fleet) random(part uint64) *rand.Rand { return rand.New(rand.NewPCG(f.seed, part)) }
@@ -42,7 +43,7 @@ func launch(s *soak, seed uint64, n size, dir string) (*fleet, error) {
 		return nil, err
 	}
 	for i := range n.pipes {
-		st := s.site(fmt.Sprintf("stdio server %d", i), true)
+		st := s.site(fmt.Sprintf("stdio server %d", i), overStdio, true)
 		p, err := openPipe(st)
 		if err != nil {
 			return nil, err
@@ -54,7 +55,7 @@ func launch(s *soak, seed uint64, n size, dir string) (*fleet, error) {
 		}
 	}
 	if n.bold > 0 {
-		f.mortal = &mortal{site: s.site("the HTTP server that is killed", false), file: filepath.Join(dir, "mortal.yaml")}
+		f.mortal = &mortal{site: s.site("the HTTP server that is killed", overHTTP, false), file: filepath.Join(dir, "mortal.yaml")}
 		if err := write(f.mortal.file, variants[0].file); err != nil {
 			return nil, err
 		}
@@ -69,7 +70,7 @@ func launch(s *soak, seed uint64, n size, dir string) (*fleet, error) {
 }
 
 func (f *fleet) launchWeb() error {
-	st := f.site("the HTTP server", true)
+	st := f.site("the HTTP server", overHTTP, true)
 	proc, err := start("127.0.0.1:0", f.file, f.bug)
 	if err != nil {
 		return err
@@ -93,6 +94,9 @@ func (f *fleet) phase(number uint64, d time.Duration) {
 	stop := make(chan struct{})
 	time.AfterFunc(d, func() {
 		waitFor(f.soak, f.least, nil)
+		if f.until != nil {
+			_ = untilFor(atMost, f.until)
+		}
 		close(stop)
 	})
 	var all sync.WaitGroup

@@ -63,9 +63,10 @@ func (c *surfer) headers(q *query) http.Header {
 		h.Set("Mcp-Session-Id", c.session)
 		return h
 	}
-	h.Set("Mcp-Method", q.route.method)
-	if q.route.called != "" {
-		h.Set("Mcp-Name", fill(q.route.called, q))
+	method, called := q.method()
+	h.Set("Mcp-Method", method)
+	if called != "" {
+		h.Set("Mcp-Name", fill(called, q))
 	}
 	return h
 }
@@ -216,9 +217,7 @@ func (c *surfer) open() error {
 		return err
 	}
 	states := c.site.times.overrides.since(from)
-	published := slices.ContainsFunc(states, func(v int) bool {
-		return strings.Contains(string(body), `"flow":{"policy":`+strconv.FormatBool(!variants[v].report)+`,"default":{"acceptFrom":`+variants[v].default_.json()+`}`)
-	})
+	published := slices.ContainsFunc(states, func(v int) bool { return variants[v].announcedIn(string(body)) })
 	if c.session = resp.Header.Get("Mcp-Session-Id"); c.session == "" || !published {
 		c.site.found.add("initialize", "%s: %d %s in states %v (D2)", c.site.name, resp.StatusCode, cut(string(body)), states)
 	}
@@ -227,6 +226,14 @@ func (c *surfer) open() error {
 		return c.listen()
 	}
 	return nil
+}
+
+// announcedIn reports whether the answer to initialize says what this state has to say (D2).
+func (v *variant) announcedIn(body string) bool {
+	if v.mode == modeOff {
+		return !strings.Contains(body, `"flow":`)
+	}
+	return strings.Contains(body, `"flow":{"policy":`+strconv.FormatBool(v.mode == modeEnforce)+`,"default":{"acceptFrom":`+v.default_.json()+`}`)
 }
 
 const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"soak","version":"1"}}}`

@@ -158,7 +158,7 @@ func (q *query) labelName() string {
 
 func (p *page) wantRecords() int {
 	q := p.q
-	if q.odd != nil && q.odd.recorded || q.odd == nil && (q.route.code != nil || q.route.comes != "") {
+	if q.odd != nil && q.odd.recorded && !q.early() || q.odd == nil && (q.route.code != nil || q.route.comes != "") {
 		return 1
 	}
 	return 0
@@ -197,7 +197,7 @@ func (p *page) check(digests map[string]int) error {
 		return fmt.Errorf("the record has another verdict, want one of %q", want)
 	}
 	switch {
-	case p.q.odd != nil && p.outcome == ran && !variants[state].report:
+	case p.q.odd != nil && p.outcome == ran && variants[state].mode == modeEnforce:
 		return fmt.Errorf("it ran although the state by which it was judged enforces")
 	case p.q.odd != nil:
 		return nil
@@ -229,10 +229,12 @@ func (p *page) checkComing(state int) error {
 // wantVerdicts is what the record may say of a request that was judged by a state.
 func (p *page) wantVerdicts(state int) []string {
 	switch {
-	case p.q.odd != nil && !variants[state].report:
+	case p.q.odd != nil && variants[state].mode == modeEnforce:
 		return []string{"invalid enforce"}
-	case p.q.odd != nil:
+	case p.q.odd != nil && variants[state].mode == modeReport:
 		return []string{"invalid report", "unjudged report"} // the latter if mcp-go cannot read it either
+	case p.q.odd != nil || p.modeOf(state) == modeOff:
+		return []string{"unjudged off"}
 	}
 	if p.outcome == notThere {
 		want := []string{"unjudged " + p.modeOf(state)}
@@ -265,11 +267,11 @@ func (p *page) wantVerdicts(state int) []string {
 
 // modeOf is the mode in which a state judges the route.
 func (p *page) modeOf(state int) string {
-	v := &variants[state]
-	if v.report || len(p.q.route.code) > 0 && v.words[p.q.route.code[0].target].report {
-		return "report"
+	if v := &variants[state]; len(p.q.route.code) == 1 {
+		return v.modeOf(p.q.route.code[0].target)
+	} else {
+		return v.mode
 	}
-	return "enforce"
 }
 
 func sameSet(a, b []string) bool {

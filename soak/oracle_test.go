@@ -9,6 +9,7 @@ import (
 // test.
 const (
 	keyOrigin    = "io.modelcontextprotocol/flowOrigin"
+	keyPolicy    = "io.modelcontextprotocol/flowPolicy"
 	keyViolation = "io.modelcontextprotocol/flowPolicyViolation"
 
 	ownURI   = "https://records.example/mcp"
@@ -81,10 +82,17 @@ func (p policy) refusal(l *label, own string) string {
 		`":{"rejected":[` + strings.Join(rejected, ",") + `],"acceptFrom":` + p.json() + `}}}`
 }
 
+// The modes (M1).
+const (
+	modeEnforce = "enforce"
+	modeReport  = "report"
+	modeOff     = "off"
+)
+
 // word is what overrides say of one target.
 type word struct {
 	accept policy
-	report bool
+	mode   string // "" for the server's
 }
 
 // variant is one state of the policy overrides.
@@ -92,15 +100,15 @@ type variant struct {
 	file     string // as the operator writes it
 	own      string // the server's URI
 	default_ policy
-	report   bool // the server's mode
+	mode     string // the server's
 	words    map[string]word
 }
 
 var variants = []variant{
-	{file: "flowgate: 1\n", own: ownURI, default_: byDefault},
+	{file: "flowgate: 1\n", own: ownURI, default_: byDefault, mode: modeEnforce},
 	{
 		file: "flowgate: 1\ndefault: {acceptFrom: [self, user, host]}\ntools:\n  export: {acceptFrom: [user]}\n",
-		own:  ownURI, default_: policy{"self", "user", "host"},
+		own:  ownURI, default_: policy{"self", "user", "host"}, mode: modeEnforce,
 		words: map[string]word{"tools export": {accept: byUser}},
 	},
 	{
@@ -117,17 +125,23 @@ templates:
 prefixes:
   "file:///public/": {acceptFrom: [user]}
 `,
-		own: ownURI, default_: byDefault,
+		own: ownURI, default_: byDefault, mode: modeEnforce,
 		words: map[string]word{
 			"tools search": {accept: byNobody}, "tools texport": {accept: byUser}, "prompts brief": {accept: byNobody},
 			"resources records://customers": {accept: bySelf}, "templates notes://item/{id}": {accept: byUser},
 			"prefixes file:///public/": {accept: byUser},
 		},
 	},
-	{file: "flowgate: 1\nmode: report\ndangerouslyLoosen: true\n", own: ownURI, default_: byDefault, report: true},
+	{file: "flowgate: 1\nmode: report\ndangerouslyLoosen: true\n", own: ownURI, default_: byDefault, mode: modeReport},
 	{
 		file: "flowgate: 1\nuri: " + movedURI + "\ntools:\n  export: {mode: report}\ndangerouslyLoosen: true\n",
-		own:  movedURI, default_: byDefault, words: map[string]word{"tools export": {report: true}},
+		own:  movedURI, default_: byDefault, mode: modeEnforce, words: map[string]word{"tools export": {mode: modeReport}},
+	},
+	{file: "flowgate: 1\nmode: off\ndangerouslyLoosen: true\n", own: ownURI, default_: byDefault, mode: modeOff},
+	{
+		file: "flowgate: 1\ntools:\n  hexport: {mode: off}\nprompts:\n  brief: {mode: off}\ndangerouslyLoosen: true\n",
+		own:  ownURI, default_: byDefault, mode: modeEnforce,
+		words: map[string]word{"tools hexport": {mode: modeOff}, "prompts brief": {mode: modeOff}},
 	},
 }
 
@@ -140,6 +154,14 @@ type declared struct {
 	accept policy
 }
 
+// modeOf is the mode of a target.
+func (v *variant) modeOf(target string) string {
+	if m := v.words[target].mode; m != "" {
+		return m
+	}
+	return v.mode
+}
+
 // judge returns the refusals that a request may get in one state, any of which will do, and
 // those that it would have got where the mode is report. Every policy has to accept.
 func (v *variant) judge(code []declared, also []string, l *label) (refused, reported []string) {
@@ -147,7 +169,8 @@ func (v *variant) judge(code []declared, also []string, l *label) (refused, repo
 		text := p.refusal(l, v.own)
 		switch {
 		case text == "":
-		case v.report || v.words[target].report:
+		case v.modeOf(target) == modeOff:
+		case v.modeOf(target) == modeReport:
 			reported = append(reported, text)
 		default:
 			refused = append(refused, text)

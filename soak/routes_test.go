@@ -113,6 +113,12 @@ var (
 
 const seldom = 2 // routes at the end of gated
 
+// The two transports.
+const (
+	overHTTP  = "HTTP"
+	overStdio = "stdio"
+)
+
 // coming are the policies of the things that come and go, by their state; the first one
 // is absence.
 var coming = []policy{nil, byUser, bySelf}
@@ -120,31 +126,41 @@ var coming = []policy{nil, byUser, bySelf}
 // odd is a message that is not a request as it should be. HTTP gives no session for some.
 type odd struct {
 	name     string
-	text     string // N is the number, I the id
+	method   string // what the modern era repeats in headers, and the name with it
+	called   string
+	text     string // N is the number, I the id, M the members of _meta
 	code     int    // of the error; 0 for no answer at all
+	early    int    // if set, the error of mcp-go over HTTP in the modern era, before the gate
 	nobody   bool   // the answer has the id null
 	recorded bool
-	passes   bool // in mode report it runs
+	passes   bool // where the gate stops nothing it runs
 }
 
+// longURI is longer than a URI may be (R4).
+var longURI = "file:///" + strings.Repeat("a", 9000) + "N"
+
 var odds = []odd{
-	{name: "ambiguous", text: `{"jsonrpc":"2.0","id":I,"method":"ping","Method":"tools/call","params":{"name":"search","arguments":{"n":N},"_meta":{"soak/n":N}}}`,
+	{name: "ambiguous", method: "tools/call", called: "search", text: `{"jsonrpc":"2.0","id":I,"method":"ping","Method":"tools/call","params":{"name":"search","arguments":{"n":N},"_meta":{M}}}`,
 		code: -32600, recorded: true, passes: true},
-	{name: "two labels", text: `{"jsonrpc":"2.0","id":I,"method":"tools/call","params":{"name":"search","arguments":{"n":N},"_meta":{"soak/n":N,"` +
+	{name: "two labels", method: "tools/call", called: "search", text: `{"jsonrpc":"2.0","id":I,"method":"tools/call","params":{"name":"search","arguments":{"n":N},"_meta":{M,"` +
 		keyOrigin + `":{"contributors":[{"assurance":"user"}],"Contributors":[],"complete":true}}}}`, code: -32600, recorded: true, passes: true},
-	{name: "not JSON", text: `{"jsonrpc":"2.0","id":I,"method":"tools/call","params":{"name":"search"`, code: -32700, nobody: true},
-	{name: "batch", text: `[{"jsonrpc":"2.0","id":I,"method":"tools/call","params":{"name":"search","_meta":{"soak/n":N}}}]`, code: -32700, nobody: true},
-	{name: "without an id", text: `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"search","arguments":{"n":N},"_meta":{"soak/n":N}}}`},
-	{name: "bad _meta", text: `{"jsonrpc":"2.0","id":I,"method":"tools/call","params":{"name":"search","arguments":{"n":N},"_meta":[N]}}`,
-		code: -32600, recorded: true},
-	{name: "long URI", text: `{"jsonrpc":"2.0","id":I,"method":"resources/read","params":{"uri":"file:///` + strings.Repeat("a", 9000) + `N","_meta":{"soak/n":N}}}`,
+	{name: "not JSON", method: "tools/call", called: "search", text: `{"jsonrpc":"2.0","id":I,"method":"tools/call","params":{"name":"search","_meta":{M}`, code: -32700, nobody: true},
+	{name: "batch", method: "tools/call", called: "search", text: `[{"jsonrpc":"2.0","id":I,"method":"tools/call","params":{"name":"search","_meta":{M}}}]`, code: -32700, nobody: true},
+	{name: "without an id", method: "tools/call", called: "search", text: `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"search","arguments":{"n":N},"_meta":{M}}}`},
+	{name: "bad _meta", method: "tools/call", called: "search", text: `{"jsonrpc":"2.0","id":I,"method":"tools/call","params":{"name":"search","arguments":{"n":N},"_meta":[N]}}`,
+		code: -32600, early: -32602, recorded: true},
+	{name: "long URI", method: "resources/read", called: longURI, text: `{"jsonrpc":"2.0","id":I,"method":"resources/read","params":{"uri":"` + longURI + `","_meta":{M}}}`,
 		code: -32602, recorded: true, passes: true},
-	{name: "unknown method", text: `{"jsonrpc":"2.0","id":I,"method":"tools/delete","params":{"_meta":{"soak/n":N}}}`, code: -32601},
+	{name: "unknown method", method: "tools/delete", text: `{"jsonrpc":"2.0","id":I,"method":"tools/delete","params":{"_meta":{M}}}`, code: -32601},
 }
+
+// early reports whether mcp-go turns the odd message away before the gate sees it.
+func (q *query) early() bool { return q.odd.early != 0 && q.era == modern && q.over == overHTTP }
 
 // query is one message on its way.
 type query struct {
 	n     uint64 // its number, which is nobody else's
+	over  string // overHTTP or overStdio
 	id    string // JSON text of the id
 	era   string
 	route *route
@@ -171,12 +187,9 @@ func numberOf(id string) uint64 {
 func (q *query) body() string {
 	text := ""
 	if q.odd != nil {
-		text = q.odd.text
+		text = strings.Replace(q.odd.text, "{M", "{"+q.meta(), 1)
 	} else {
-		meta := `"soak/n":N,"progressToken":N`
-		if q.era == modern {
-			meta += `,"io.modelcontextprotocol/protocolVersion":"` + modern + `","io.modelcontextprotocol/clientInfo":{"name":"soak","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
-		}
+		meta := q.meta() + `,"progressToken":N`
 		if q.label != nil && q.label.text != "" {
 			meta += `,"` + keyOrigin + `":` + q.label.text
 		}
@@ -187,6 +200,28 @@ func (q *query) body() string {
 		text = `{"jsonrpc":"2.0","id":I,"method":"` + q.route.method + `","params":{` + params + `"_meta":{` + meta + `}}}`
 	}
 	return fill(text, q)
+}
+
+// meta is what _meta says of a request in its era.
+func (q *query) meta() string {
+	if q.era != modern {
+		return `"soak/n":N`
+	}
+	return `"soak/n":N,"io.modelcontextprotocol/protocolVersion":"` + modern +
+		`","io.modelcontextprotocol/clientInfo":{"name":"soak","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}`
+}
+
+// cell is a kind of thing that has to happen, as TestSoak wants to see all of them.
+func (q *query) cell(o outcome) string {
+	return q.name() + " in " + q.era + " over " + q.over + ": " + string(o)
+}
+
+// method is the method of the message, and called the name in it.
+func (q *query) method() (method, called string) {
+	if q.odd != nil {
+		return q.odd.method, q.odd.called
+	}
+	return q.route.method, q.route.called
 }
 
 // fill puts the number and the id in the place of N and I, which stand after a sign that

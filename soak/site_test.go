@@ -1,6 +1,7 @@
 package soak_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -10,27 +11,30 @@ import (
 type soak struct {
 	found   *findings
 	counts  *counts
+	seen    *counts       // of cells
 	next    atomic.Uint64 // number of the next request
 	answers atomic.Int64  // so far, from whomever
 	bug     string
 	least   int64         // answers that there have to be after the time of a phase
 	settle  time.Duration // how long servers have to be as they were when nothing happens
+	waits   time.Duration // how long a client waits for an answer over stdio
 }
 
 func newSoak(bug string) *soak {
-	return &soak{found: newFindings(), counts: &counts{}, bug: bug, settle: patience}
+	return &soak{found: newFindings(), counts: &counts{}, seen: &counts{}, bug: bug, settle: patience, waits: patience}
 }
 
 // site is one server in the eyes of its clients.
 type site struct {
 	*soak
 	name   string
+	over   string // overHTTP or overStdio
 	times  *times
 	ledger *ledger // nil for a server that is killed, whose account dies with it
 }
 
-func (s *soak) site(name string, lives bool) *site {
-	st := &site{soak: s, name: name, times: newTimes()}
+func (s *soak) site(name, over string, lives bool) *site {
+	st := &site{soak: s, name: name, over: over, times: newTimes()}
 	if lives {
 		st.ledger = newLedger(s.found)
 	}
@@ -40,11 +44,11 @@ func (s *soak) site(name string, lives bool) *site {
 // pick makes the next request of a client.
 func (s *site) pick(random *rand.Rand) *query {
 	eras := []string{legacy, modern}
-	q := &query{n: s.next.Add(1), era: eras[random.IntN(2)]}
+	q := &query{n: s.next.Add(1), over: s.over, era: eras[random.IntN(2)]}
 	q.id = idOf(q.n)
 	switch dice := random.IntN(100); {
 	case dice < 8:
-		q.odd, q.era = &odds[random.IntN(len(odds))], legacy
+		q.odd = &odds[random.IntN(len(odds))]
 		return q
 	case dice < 18:
 		q.route = &open[random.IntN(len(open))]
@@ -68,7 +72,7 @@ func (s *site) with(q *query, l *label) *query {
 // query makes a request of one's own choice.
 func (s *site) query(r *route, era string) *query {
 	n := s.next.Add(1)
-	return s.with(&query{n: n, id: idOf(n), era: era, route: r}, &labels[0])
+	return s.with(&query{n: n, over: s.over, id: idOf(n), era: era, route: r}, &labels[0])
 }
 
 // sending notes that a request is about to be sent.
@@ -99,7 +103,11 @@ func (s *site) received(q *query, got []answer) {
 	}
 	o, err := check(q, sp, &got[0])
 	if err != nil {
-		s.found.add("verdicts", "%s: %s %s: %v: %v", s.name, q.era, cut(q.body()), err, &got[0])
+		kind := "verdicts"
+		if errors.Is(err, errList) {
+			kind = "lists"
+		}
+		s.found.add(kind, "%s: %s %s: %v: %v", s.name, q.era, cut(q.body()), err, &got[0])
 		s.drop(q)
 		return
 	}
@@ -110,14 +118,13 @@ func (s *site) received(q *query, got []answer) {
 }
 
 func (s *site) done(q *query, o outcome) {
-	kind := ""
+	kind := q.name()
 	if q.odd != nil {
-		kind = "odd: " + q.odd.name
-	} else {
-		kind = q.route.name
+		kind = "odd: " + kind
 	}
 	s.counts.add("requests  " + kind + ": " + string(o))
 	s.counts.add("answers checked")
+	s.seen.add(q.cell(o))
 	s.answers.Add(1)
 }
 
@@ -129,6 +136,7 @@ func (s *site) leftAlone(q *query, how string) {
 		s.ledger.close(q, sp, ran)
 	}
 	s.counts.add("requests  " + q.name() + ": " + how)
+	s.seen.add(q.cell(ran))
 	s.answers.Add(1)
 }
 

@@ -149,8 +149,8 @@ func (p *pipe) answer(w *waiter) (answer, error) {
 		return a, nil
 	case <-p.gone:
 		return answer{}, errGone
-	case <-time.After(patience):
-		return answer{}, errors.New("no answer in " + patience.String())
+	case <-time.After(p.site.waits):
+		return answer{}, errors.New("no answer in " + p.site.waits.String())
 	}
 }
 
@@ -185,7 +185,7 @@ func (p *pipe) exchange(q *query) error {
 			w.answers <- a
 		case <-p.gone:
 			return &broken{p.site, q, errGone}
-		case <-time.After(patience):
+		case <-time.After(p.site.waits):
 			return &broken{p.site, q, errors.New("neither an answer nor progress came")}
 		}
 	}

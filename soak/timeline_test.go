@@ -85,6 +85,8 @@ func (t *times) since(q *query) span {
 		switch {
 		case q.route.comes == "tool" || q.route.method == "tools/list":
 			s.coming = t.tool.since(q.from.tool)
+		case q.route.method == "resources/list":
+			s.coming = t.resource.since(q.from.resource)
 		case q.route.comes == "resource":
 			s.coming, s.stays = t.resource.since(q.from.resource), t.resource.stays(q.from.resource)
 		}

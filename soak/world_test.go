@@ -147,7 +147,11 @@ func (w *world) addTools() {
 		}
 		try(middleware.AddTool(w.server, t, accept(p), h))
 	}
-	add("search", nil, w.tool("search"))
+	var search policy
+	if w.bug == bugStrict {
+		search = byUser
+	}
+	add("search", search, w.tool("search"))
 	add("export", bySelfUser, w.tool("export"))
 	add("hexport", bySelfUser, w.tool("hexport"))
 	add("ticks", nil, w.ticks)
