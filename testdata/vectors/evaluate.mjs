@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { policiesFor, published } from "./declared.mjs";
+import { Context, answered, prepare } from "./host.mjs";
 import { govern, patternFaults } from "./match.mjs";
 import { NotStrict, read } from "./strict.mjs";
 import { canonical, decide, readLabel, readPolicy, readPublished, recognise, refusal, codeAllowed } from "./flow.mjs";
@@ -35,6 +36,38 @@ const latinPatterns = (v) => v.patterns.map((p) => ({ kind: p.kind, pattern: str
 
 // asMaps reads a value of the vectors as the wire is read.
 const asMaps = (value) => read(Buffer.from(JSON.stringify(value)), 64);
+
+// connect is a server as a host knows it.
+function connect(server) {
+  const of = (list) => (list ?? []).map(asMaps);
+  const declarations = { tool: of(server.tools), resource: [...of(server.resources), ...of(server.templates)] };
+  return { ...server, hello: asMaps(server.hello), declarations };
+}
+
+// take does one step of a host's vector, and returns what came of it and the context after it.
+function take(v, context, servers, step) {
+  if (step.derive) return [undefined, context.derived()];
+  if (step.incomplete) context.complete = false;
+  if (step.enter) {
+    const { uri, assurance, publisher } = servers[step.enter];
+    context.add({ principal: uri, assurance: step.assurance ?? assurance, publisher: step.publisher ?? publisher });
+  }
+  if (!step.method) return [undefined, context];
+  const server = servers[step.server];
+  const { params, ...refused } = prepare(v, context, server, step.method, step.params);
+  if (!params) return [refused, context];
+  return [{ outcome: answered(context, server, step.answer), params }, context];
+}
+
+// wanted is what has to come of a step: the params with the label, or what the host records.
+function wanted(step) {
+  if (!step.method) return undefined;
+  if (!["answered", "refused-by-server"].includes(step.outcome)) {
+    return without({ outcome: step.outcome, rejected: step.rejected, acceptFrom: step.acceptFrom });
+  }
+  const labelled = { ...step.params, _meta: { ...step.params._meta, "io.modelcontextprotocol/flowOrigin": step.label } };
+  return { outcome: step.outcome, params: step.label ? labelled : step.params };
+}
 
 // Each kind says what is got and what is wanted.
 const kinds = {
@@ -97,6 +130,19 @@ const kinds = {
     const [first] = published(asMaps(v.hello), kind, declarations, v.request);
     const got = first ? { governed: true, acceptFrom: first.acceptFrom } : { governed: false };
     return [first?.faulty ? { ...got, faulty: true } : got, v.want];
+  },
+
+  hosts(v) {
+    const servers = Object.fromEntries(v.servers.map((server) => [server.name, connect(server)]));
+    let context = new Context();
+    for (const who of v.start) context.add({ principal: `urn:mcp:${who}`, assurance: who });
+    const got = v.steps.map((step) => {
+      let came;
+      [came, context] = take(v, context, servers, step);
+      if (came?.rejected && !step.rejected) return { outcome: came.outcome }; // the vector leaves it open
+      return came;
+    });
+    return [got, v.steps.map(wanted)];
   },
 
   uris(v) {
