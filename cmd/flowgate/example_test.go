@@ -29,9 +29,14 @@ func shell(line, begin string, files ...string) {
 			panic(err)
 		}
 	}
+	if strings.Contains(line, "records-server") {
+		if _, err := programs.File("", "github.com/flowgate-mcp/flowgate/examples/records-server"); err != nil {
+			panic(err)
+		}
+	}
 	path := os.Getenv("PATH")
 	defer os.Setenv("PATH", path)
-	os.Setenv("PATH", examples+string(filepath.ListSeparator)+path)
+	os.Setenv("PATH", programs.Dir()+string(filepath.ListSeparator)+path)
 
 	var out strings.Builder
 	a := &app{
@@ -137,6 +142,7 @@ func Example_conformance() {
 	// X1            passed          passed          a refusal is an error with the id of the request
 	// X2            passed          passed          a refusal has the constant message and the key with its detail
 	// X3            passed          passed          the code of a refusal is not reserved, its HTTP status is 200
+	// X4            passed          passed          a refusal shows all, or no principals, or nothing, and always alike
 	// X5            passed          passed          no other error has the key
 	// status 0
 }

@@ -55,12 +55,15 @@ func (p *Programs) Dir() string { return p.dir }
 // last element of pkg is the program's name, and no other program of the tests may have it.
 func (p *Programs) Build(t testing.TB, dir, pkg string) string {
 	t.Helper()
-	file, err := p.build(target{dir, pkg})
+	file, err := p.File(dir, pkg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return file
 }
+
+// File is Build where there is no test at hand, as in an Example.
+func (p *Programs) File(dir, pkg string) (string, error) { return p.build(target{dir, pkg}) }
 
 func (p *Programs) build(what target) (string, error) {
 	if p.dir == "" {
