@@ -42,6 +42,9 @@ func (g *Gate) door(ctx context.Context, id any, message any) (err error) {
 		return v.object(decision.Fault, decision.ReasonSeams, fmt.Errorf("mcp-go handed the door a %T", message))
 	}
 	v.req, v.err = wire.ReadRequest(raw)
+	if v.err != nil {
+		v.asRun(raw)
+	}
 	v.enter()
 	return v.judge()
 }
@@ -66,6 +69,20 @@ func (v *visit) entry() *entry {
 		return v.found
 	}
 	return &v.spare
+}
+
+// asRun takes for the id and the method of an ambiguous message what mcp-go has read, which is
+// what it would run, and answer.
+func (v *visit) asRun(raw []byte) {
+	var message struct {
+		Method string `json:"method"`
+	}
+	if json.Unmarshal(raw, &message) == nil {
+		v.req.Method = message.Method
+	}
+	if id, err := json.Marshal(v.id); err == nil {
+		v.req.ID = id
+	}
 }
 
 // enter finds the entry of the message and notes what the way out has to know.

@@ -197,11 +197,7 @@ func (r *registry) checkDeclarations(s *server.MCPServer, set *policydecl.Set) e
 			err = set.Check(p)
 		}
 		if err == nil && p.IsZero() && !r.lookup(target{kind, name, helper}).IsZero() {
-			err = &flowerrors.ConfigError{
-				Reason: flowerrors.ReasonConflict,
-				Detail: "a helper registered it with a policy, and it was registered again without",
-				Hint:   "register it once, with the helper",
-			}
+			err = errAgain()
 		}
 		errs = append(errs, flowerrors.Under(targetPath(kind, name), err))
 	}
@@ -228,6 +224,13 @@ func (r *registry) checkDeclarations(s *server.MCPServer, set *policydecl.Set) e
 	} {
 		names, err := namesWithPolicy(s, hidden.field, hidden.decl)
 		errs = append(errs, err)
+		all, err := keysOf(s, hidden.field)
+		errs = append(errs, err)
+		for _, name := range all {
+			if _, with := slices.BinarySearch(names, name); !with && !r.lookup(target{hidden.kind, name, hidden.origin}).IsZero() {
+				errs = append(errs, flowerrors.Under(targetPath(hidden.kind, name), errAgain()))
+			}
+		}
 		for _, name := range names {
 			if r.lookup(target{hidden.kind, name, hidden.origin}).IsZero() {
 				errs = append(errs, &flowerrors.ConfigError{
@@ -239,6 +242,16 @@ func (r *registry) checkDeclarations(s *server.MCPServer, set *policydecl.Set) e
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// errAgain is the mistake of registering again, without its policy, what a helper has
+// registered with one.
+func errAgain() *flowerrors.ConfigError {
+	return &flowerrors.ConfigError{
+		Reason: flowerrors.ReasonConflict,
+		Detail: "a helper registered it with a policy, and it was registered again without",
+		Hint:   "register it once, with the helper",
+	}
 }
 
 // errZeroGate is what a Gate says that New did not make.

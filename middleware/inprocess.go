@@ -69,7 +69,7 @@ func (t *inProcess) SendRequest(ctx context.Context, request transport.JSONRPCRe
 		return t.gate.inProcessError(request.ID, o)
 	}
 	if o.publish != "" {
-		resp.Result = t.gate.publish(o.publish, resp.Result)
+		resp.Result = t.gate.publish(o, resp.Result)
 	}
 	return resp, nil
 }

@@ -40,17 +40,19 @@ func publishes(method mcp.MCPMethod) bool {
 // publish adds to an answer what mcp-go could not say, for a method that publishes. to is
 // the path to the result, none if msg is the result itself. It returns msg itself when
 // there is nothing to add.
-func (g *Gate) publish(method mcp.MCPMethod, msg []byte, to ...string) []byte {
-	if list := listOf(method); list != "" {
+//
+// What is said is that of the state in which the door has seen the request: an answer that
+// mixes two is true of neither (D4).
+func (g *Gate) publish(o outcome, msg []byte, to ...string) []byte {
+	if list := listOf(o.publish); list != "" {
 		return wire.SpliceDeclarations(msg, policydecl.PolicyKey, policydecl.PolicyMember, append(to, list)...)
 	}
-	return wire.SpliceCapability(msg, policydecl.CapabilityMember, policydecl.ExtensionKey, g.capability(), append(to, "capabilities")...)
+	return wire.SpliceCapability(msg, policydecl.CapabilityMember, policydecl.ExtensionKey, capability(o.entry.now), append(to, "capabilities")...)
 }
 
 // capability is what the server says of itself (D2). One that refuses nothing, because it
 // only reports, says so.
-func (g *Gate) capability() []byte {
-	st := g.now()
+func capability(st *state) []byte {
 	def, err := json.Marshal(st.set.Default())
 	if err != nil {
 		def = []byte(`{"acceptFrom":[]}`)
@@ -63,18 +65,19 @@ func (g *Gate) capability() []byte {
 // _meta, from where it gets beside the other members like any other policy. That is what
 // Govern says, what the global tool says for a session's, and what overrides say.
 
-func (g *Gate) afterListTools(ctx context.Context, _ any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
+func (g *Gate) afterListTools(ctx context.Context, id any, _ *mcp.ListToolsRequest, result *mcp.ListToolsResult) {
+	own := sessionTools(ctx) // all at once: each call copies them
 	code := func(name string) []policydecl.Policy {
-		policies, err := g.toolPolicies(ctx, nil, mcp.Tool{Name: name}, false)
+		policies, err := g.toolPoliciesByName(ctx, nil, name, own)
 		if err != nil {
 			return nothingAccepted
 		}
 		return policies
 	}
-	publishMore(ctx, g, policydecl.Tool, &result.Tools, code, func(t *mcp.Tool) (string, **mcp.Meta) { return t.Name, &t.Meta })
+	publishMore(ctx, g, g.listState(ctx, id, mcp.MethodToolsList), policydecl.Tool, &result.Tools, code, none, func(t *mcp.Tool) (string, **mcp.Meta) { return t.Name, &t.Meta })
 }
 
-func (g *Gate) afterListPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, result *mcp.ListPromptsResult) {
+func (g *Gate) afterListPrompts(ctx context.Context, id any, _ *mcp.ListPromptsRequest, result *mcp.ListPromptsResult) {
 	var registered map[string]*server.ServerPrompt
 	code := func(name string) []policydecl.Policy {
 		if registered == nil {
@@ -89,31 +92,62 @@ func (g *Gate) afterListPrompts(ctx context.Context, _ any, _ *mcp.ListPromptsRe
 		}
 		return g.undeclared(ctx, nil, key{policydecl.Prompt, name})
 	}
-	publishMore(ctx, g, policydecl.Prompt, &result.Prompts, code, func(p *mcp.Prompt) (string, **mcp.Meta) { return p.Name, &p.Meta })
+	publishMore(ctx, g, g.listState(ctx, id, mcp.MethodPromptsList), policydecl.Prompt, &result.Prompts, code, none, func(p *mcp.Prompt) (string, **mcp.Meta) { return p.Name, &p.Meta })
 }
+
+// none is what has to accept beside the policy of a tool or prompt.
+func none(string) []policydecl.Policy { return nil }
 
 // nothingAccepted is what is published of something whose policy cannot be read.
 var nothingAccepted = []policydecl.Policy{policydecl.AcceptFrom()}
 
-// governed returns what Govern says of a resource or template by its name.
-func (g *Gate) governed(kind policydecl.TargetKind) func(name string) []policydecl.Policy {
-	return func(name string) []policydecl.Policy {
-		return []policydecl.Policy{g.reg.lookup(target{kind, name, byGovern})}
+// byURI returns what is known of a listed resource or template by its name alone, with a
+// policy in its declaration (then that has to accept too) and without. session says which of them
+// the session has for itself: these count beside the server's own of that name.
+func (g *Gate) byURI(ctx context.Context, kind policydecl.TargetKind, session func(name string) bool) (code, besides func(name string) []policydecl.Policy) {
+	govern := func(name string) policydecl.Policy { return g.reg.lookup(target{kind, name, byGovern}) }
+	code = func(name string) []policydecl.Policy {
+		k := key{kind, name}
+		if p := g.remembered(k); session(name) && !p.IsZero() {
+			return []policydecl.Policy{p, {}}
+		}
+		return g.undeclared(ctx, nil, k)
 	}
+	besides = func(name string) (list []policydecl.Policy) {
+		if p := govern(name); !p.IsZero() {
+			list = append(list, p)
+		}
+		if p := g.remembered(key{kind, name}); session(name) && !p.IsZero() {
+			list = append(list, p)
+		}
+		return list
+	}
+	return code, besides
+}
+
+// listState returns the state in which the door has seen a request for a list, or the one in
+// force where nobody can tell.
+func (g *Gate) listState(ctx context.Context, id any, method mcp.MCPMethod) *state {
+	if edge := g.edgeOf(ctx); edge != nil {
+		if e, sure := edge.find(id, about{method: method}); sure && e != nil && e.seen.Load() && e.now != nil {
+			return e.now
+		}
+	}
+	return g.now()
 }
 
 // publishMore puts policies into listed declarations that have none, or another one, in
 // their _meta. code returns the policies that the code gives something whose declaration has
-// none. The list shares memory with the server's own, so what changes is copied.
-func publishMore[D any](ctx context.Context, g *Gate, kind policydecl.TargetKind, list *[]D, code func(name string) []policydecl.Policy, parts func(*D) (string, **mcp.Meta)) {
-	st := g.now()
+// none, and besides those that have to accept beside the declaration's own. The list shares memory with the server's own, so
+// what changes is copied.
+func publishMore[D any](ctx context.Context, g *Gate, st *state, kind policydecl.TargetKind, list *[]D, code, besides func(name string) []policydecl.Policy, parts func(*D) (string, **mcp.Meta)) {
 	if !st.publishes() || server.ServerFromContext(ctx) != g.server {
 		return
 	}
 	copied := false
 	for i := range *list {
 		name, meta := parts(&(*list)[i])
-		p, changed := st.published(key{kind, name}, *meta, code)
+		p, changed := st.published(key{kind, name}, *meta, code, besides)
 		if !changed {
 			continue
 		}
@@ -128,22 +162,22 @@ func publishMore[D any](ctx context.Context, g *Gate, kind policydecl.TargetKind
 // published returns what lists say of a declaration, and whether that is anything but what
 // its _meta says. Of several policies that have to accept it is the first, less what another
 // one does not list: only the rest is certain to be accepted.
-func (st *state) published(k key, meta *mcp.Meta, code func(name string) []policydecl.Policy) (p policydecl.Policy, changed bool) {
+func (st *state) published(k key, meta *mcp.Meta, code, besides func(name string) []policydecl.Policy) (p policydecl.Policy, changed bool) {
 	over, has := st.policies[k]
 	own, err := declared(meta)
 	switch {
 	case err != nil:
 		return policydecl.AcceptFrom(), has
+	case has && st.over.DangerouslyLoosen:
+		return over, true
 	case !own.IsZero():
-		if !has || st.over.DangerouslyLoosen {
-			return over, has
+		others := besides(k.name)
+		if has {
+			return narrowed(over, append(others, own)...), true
 		}
-		return narrowed(over, own), true
+		return narrowed(own, others...), len(others) > 0
 	}
 	policies := code(k.name)
-	if has && st.over.DangerouslyLoosen {
-		return over, true
-	}
 	for i, c := range policies {
 		switch {
 		case !c.IsZero():

@@ -16,7 +16,7 @@ import (
 // is when its policy becomes public; so that is when the gate takes it over. Tools and
 // prompts need no such help: their declaration is at hand whenever they run.
 
-func (g *Gate) afterListResources(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
+func (g *Gate) afterListResources(ctx context.Context, id any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
 	if server.ServerFromContext(ctx) != g.server {
 		return
 	}
@@ -33,10 +33,11 @@ func (g *Gate) afterListResources(ctx context.Context, _ any, _ *mcp.ListResourc
 		}
 	}
 	g.adopt(ctx, found)
-	publishMore(ctx, g, policydecl.Resource, &result.Resources, g.governed(policydecl.Resource), func(r *mcp.Resource) (string, **mcp.Meta) { return r.URI, &r.Meta })
+	code, besides := g.byURI(ctx, policydecl.Resource, func(uri string) bool { _, ok := own[uri]; return ok })
+	publishMore(ctx, g, g.listState(ctx, id, mcp.MethodResourcesList), policydecl.Resource, &result.Resources, code, besides, func(r *mcp.Resource) (string, **mcp.Meta) { return r.URI, &r.Meta })
 }
 
-func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, result *mcp.ListResourceTemplatesResult) {
+func (g *Gate) afterListTemplates(ctx context.Context, id any, _ *mcp.ListResourceTemplatesRequest, result *mcp.ListResourceTemplatesResult) {
 	if server.ServerFromContext(ctx) != g.server {
 		return
 	}
@@ -56,7 +57,8 @@ func (g *Gate) afterListTemplates(ctx context.Context, _ any, _ *mcp.ListResourc
 		}
 	}
 	g.adopt(ctx, found)
-	publishMore(ctx, g, policydecl.Template, &result.ResourceTemplates, g.governed(policydecl.Template), func(t *mcp.ResourceTemplate) (string, **mcp.Meta) {
+	code, besides := g.byURI(ctx, policydecl.Template, func(raw string) bool { _, ok := own[raw]; return ok })
+	publishMore(ctx, g, g.listState(ctx, id, mcp.MethodResourcesTemplatesList), policydecl.Template, &result.ResourceTemplates, code, besides, func(t *mcp.ResourceTemplate) (string, **mcp.Meta) {
 		raw, _ := rawTemplate(*t)
 		return raw, &t.Meta
 	})

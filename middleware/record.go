@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/flowgate-mcp/flowgate/decision"
 	flowerrors "github.com/flowgate-mcp/flowgate/errors"
@@ -61,6 +62,8 @@ type record struct {
 	stopped   bool // and knows that it was stopped
 	bound     bool // an entry leads to it, so the way out concludes it at the latest
 	took      time.Duration
+
+	registered map[string]*server.ServerResource // a copy, for one that asks of many URIs; its goroutine's own
 
 	now      atomic.Pointer[state] // by which the request is judged
 	judgedBy atomic.Pointer[state] // that has judged the URI last
@@ -152,6 +155,15 @@ func (r *record) dropTask() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.task = false
+}
+
+// resources returns the server's resources. They are copied once for the request, however
+// many URIs it names.
+func (r *record) resources() map[string]*server.ServerResource {
+	if r.registered == nil {
+		r.registered = r.gate.server.ListResources()
+	}
+	return r.registered
 }
 
 // by returns the state by which the request is judged.

@@ -103,7 +103,7 @@ func (g *Gate) beforeComplete(ctx context.Context, id any, req *mcp.CompleteRequ
 	case mcp.ResourceReference:
 		r.bind(ctx, id, req.Header, mcp.MethodCompletionComplete, ref.URI, false)
 		if all, err = r.by().governURI(ctx, all, ref.URI, true); err == nil {
-			all, err = g.governPlain(ctx, r.by(), all, ref.URI, true)
+			all, err = g.governPlain(ctx, r, all, ref.URI, true)
 		}
 	default:
 		r.bind(ctx, id, req.Header, mcp.MethodCompletionComplete, "", false)

@@ -30,7 +30,7 @@ func (g *Gate) judgeURI(ctx context.Context, r *record, uri string) {
 	r.judgedBy.Store(r.by())
 	all, err := r.by().governURI(ctx, buf[:0], uri, false)
 	if err == nil && r.about().method != mcp.MethodResourcesRead {
-		all, err = g.governPlain(ctx, r.by(), all, uri, false)
+		all, err = g.governPlain(ctx, r, all, uri, false)
 	}
 	r.judgeAll(all, err)
 }
@@ -50,8 +50,8 @@ func (r *record) judgeAll(all []governing, err error) {
 
 // guardResource is the innermost middleware of every read. It judges once more what
 // may have changed since: the URI, by a middleware further out; the declarations; and
-// which handler mcp-go has found. One that no helper has registered is governed by the
-// default (P4), unless Govern has said otherwise.
+// which handler mcp-go has found. One that no helper has registered is governed by its own
+// _meta or by the default (P4), unless Govern has said otherwise.
 func (g *Gate) guardResource(next server.ResourceHandlerFunc) server.ResourceHandlerFunc {
 	last, _ := g.chains.resources.last(g.server)
 	plain := codePointer(next) != ownResourceCode
@@ -60,7 +60,7 @@ func (g *Gate) guardResource(next server.ResourceHandlerFunc) server.ResourceHan
 			if req.Params.URI != r.about().target || r.renew() || hasOwnResources(ctx) {
 				g.judgeURI(ctx, r, req.Params.URI)
 			}
-			if plain && r.state() == accepted && r.by().ungoverned(req.Params.URI, false) {
+			if plain && r.state() == accepted {
 				g.judgePlain(ctx, r, req.Params.URI)
 			}
 		}
@@ -87,41 +87,34 @@ func (r *record) renew() bool {
 }
 
 // judgePlain judges a read of what no helper has registered: by the policy that its
-// author has written into its _meta by hand, and else by the default.
+// author has written into its _meta by hand, and else by the default, unless Govern has
+// spoken of the URI.
 func (g *Gate) judgePlain(ctx context.Context, r *record, uri string) {
+	own := plainHandler{}
 	var meta *mcp.Meta
-	own, static := server.ServerResource{}, false
-	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithResources); ok {
-		own, static = s.GetSessionResources()[uri]
+	if res, static := g.static(ctx, uri, g.server.ListResources); static { // else the URI is the peer's word
+		_, mode := r.by().modes[key{policydecl.Resource, uri}]
+		own, meta = plainHandler{key{policydecl.Resource, uri}, !mode}, res.Resource.Meta
 	}
-	if static {
-		meta = own.Resource.Meta
-	} else if global := g.server.ListResources()[uri]; global != nil {
-		meta, static = global.Resource.Meta, true
-	}
-	var plain plainHandler
-	if static { // else the URI is the peer's word
-		plain.key = key{policydecl.Resource, uri}
-		_, mode := r.by().modes[plain.key]
-		plain.any = !mode
-	}
-	def, err := r.by().governDefault(ctx, uri, false, plain)
-	if err != nil {
+	if f, has, err := r.by().governHandler(ctx, uri, false, own, meta); err != nil {
 		r.judgeAll(nil, err)
-		return
+	} else if has {
+		r.judge(f)
 	}
-	p, err := declared(meta)
-	if err != nil {
-		r.fail(decision.ReasonPolicy, err)
-		return
+}
+
+// static returns the resource that mcp-go has at that very URI: the session's own, or else
+// the server's, of which list returns a copy.
+func (g *Gate) static(ctx context.Context, uri string, list func() map[string]*server.ServerResource) (server.ServerResource, bool) {
+	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithResources); ok {
+		if own, ok := s.GetSessionResources()[uri]; ok {
+			return own, true
+		}
 	}
-	if static {
-		def.target = plain.key
+	if global := list()[uri]; global != nil {
+		return *global, true
 	}
-	if !p.IsZero() {
-		def.policy, def.mode = p, min(def.mode, r.by().mode(plain.key))
-	}
-	r.judge(def)
+	return server.ServerResource{}, false
 }
 
 // sessionServes reports whether the session has a resource of its own at the URI, or a
@@ -138,6 +131,24 @@ func sessionServes(ctx context.Context, uri string) bool {
 			if t.Template.URITemplate != nil && t.Template.URITemplate.Regexp().MatchString(uri) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// sessionRunsPlain reports whether the session has a template of its own that takes the URI
+// and that no helper has registered, or one without a policy.
+func sessionRunsPlain(ctx context.Context, uri string) bool {
+	s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithResourceTemplates)
+	if !ok {
+		return false
+	}
+	for _, t := range s.GetSessionResourceTemplates() {
+		if t.Template.URITemplate == nil || !t.Template.URITemplate.Regexp().MatchString(uri) {
+			continue
+		}
+		if p, err := declared(t.Template.Meta); err != nil || p.IsZero() {
+			return true
 		}
 	}
 	return false

@@ -40,8 +40,8 @@ func (g *Gate) beforeCallTool(ctx context.Context, id any, req *mcp.CallToolRequ
 
 // syncTool finds a tool that has a handler of the ordinary kind.
 func (g *Gate) syncTool(ctx context.Context, name string) (mcp.Tool, bool) {
-	if t, ok := sessionTool(ctx, name); ok {
-		return t, true
+	if t, ok := sessionTools(ctx)[name]; ok {
+		return t.Tool, true
 	}
 	if t := g.server.GetTool(name); t != nil {
 		return t.Tool, true
@@ -49,13 +49,12 @@ func (g *Gate) syncTool(ctx context.Context, name string) (mcp.Tool, bool) {
 	return mcp.Tool{}, false
 }
 
-func sessionTool(ctx context.Context, name string) (mcp.Tool, bool) {
+// sessionTools returns a copy of the tools that the session has for itself.
+func sessionTools(ctx context.Context) map[string]server.ServerTool {
 	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithTools); ok {
-		if t, ok := s.GetSessionTools()[name]; ok {
-			return t.Tool, true
-		}
+		return s.GetSessionTools()
 	}
-	return mcp.Tool{}, false
+	return nil
 }
 
 // judgeTool decides a call by the policy of the tool that will really run. as says

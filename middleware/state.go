@@ -271,19 +271,52 @@ func (st *state) unsaid(k key) bool {
 	return !mode && !over && !slices.Contains(st.declared.keys, k)
 }
 
-// governPlain appends the default for a resource that the server has at that very URI without
-// a policy, whatever wider targets accept: it has to accept a subscription or a completion as
-// it has to accept a read, where [Gate.judgePlain] sees the handler.
-func (g *Gate) governPlain(ctx context.Context, st *state, all []governing, uri string, template bool) ([]governing, error) {
+// governPlain appends what a read of uri would have to meet because of the handler that it
+// would run, where [Gate.judgePlain] sees that: a subscription or a completion has to meet the
+// same. Which template mcp-go would take it shows to nobody but for those of the session.
+func (g *Gate) governPlain(ctx context.Context, r *record, all []governing, uri string, template bool) ([]governing, error) {
 	k := key{policydecl.Resource, uri}
-	if _, known := g.reg.known.Load(k); !known || slices.Contains(st.declared.keys, k) || !g.reg.lookup(target{k.kind, k.name, helper}).IsZero() {
+	st := r.by()
+	if _, known := g.reg.known.Load(k); known || hasOwnResources(ctx) {
+		if res, static := g.static(ctx, uri, r.resources); static {
+			if codePointer(res.Handler) == ownResourceCode {
+				return all, nil
+			}
+			f, has, err := st.governHandler(ctx, uri, template, plainHandler{key: k}, res.Resource.Meta)
+			if has {
+				all = append(all, f)
+			}
+			return all, err
+		}
+	}
+	if !sessionRunsPlain(ctx, uri) {
 		return all, nil
 	}
-	if !st.ungoverned(uri, template) {
-		return all, nil
+	f, has, err := st.governHandler(ctx, uri, template, plainHandler{}, nil)
+	if has {
+		all = append(all, f)
 	}
-	def, err := st.governDefault(ctx, uri, template, plainHandler{key: k})
-	return append(all, def), err
+	return all, err
+}
+
+// governHandler returns what a handler that no helper has registered has to meet: the policy
+// in its declaration's _meta, if there is one, and else the default, unless Govern has spoken.
+func (st *state) governHandler(ctx context.Context, uri string, template bool, own plainHandler, meta *mcp.Meta) (f governing, has bool, err error) {
+	p, err := declared(meta)
+	if _, over := st.policies[own.key]; over && st.over.DangerouslyLoosen {
+		p = policydecl.Policy{} // theirs stands in its place
+	}
+	if err != nil || p.IsZero() && !st.ungoverned(uri, template) {
+		return f, false, err
+	}
+	f, err = st.governDefault(ctx, uri, template, own)
+	if own.key != (key{}) {
+		f.target = own.key
+	}
+	if !p.IsZero() {
+		f.policy, f.mode = p, min(f.mode, st.mode(own.key))
+	}
+	return f, true, err
 }
 
 // ungoverned reports whether neither Govern nor overrides that loosen have said anything

@@ -141,7 +141,7 @@ func (e *streamEdge) answer(msg []byte, resp wire.Response) (replacement []byte)
 	}
 	if o.fate == pass {
 		if o.publish != "" {
-			return e.gate.publish(o.publish, msg, "result")
+			return e.gate.publish(o, msg, "result")
 		}
 		return nil
 	}

@@ -57,31 +57,36 @@ func (g *Gate) toolPolicies(ctx context.Context, dst []policydecl.Policy, tool m
 	if !p.IsZero() {
 		return append(dst, p), nil
 	}
-	own, session := sessionTool(ctx, tool.Name)
-	if session {
-		if p, err = declared(own.Meta); err != nil || !p.IsZero() {
-			return append(dst, p), err
-		}
-	}
-	if session || !as {
-		if global := g.server.GetTool(tool.Name); global != nil {
-			p, err = declared(global.Tool.Meta)
-		} else if p = g.reg.lookup(target{policydecl.Tool, tool.Name, taskHelper}); !p.IsZero() {
-			return append(dst, p, policydecl.Policy{}), nil
-		}
-		if err != nil || !p.IsZero() {
-			return append(dst, p), err
-		}
+	own := sessionTools(ctx)
+	if _, session := own[tool.Name]; session || !as {
+		return g.toolPoliciesByName(ctx, dst, tool.Name, own)
 	}
 	return g.undeclared(ctx, dst, key{policydecl.Tool, tool.Name}), nil
 }
 
-// undeclared appends the policies of a tool or prompt whose declaration has none.
+// toolPoliciesByName appends the policies of a tool as registered; own are the session's.
+func (g *Gate) toolPoliciesByName(ctx context.Context, dst []policydecl.Policy, name string, own map[string]server.ServerTool) ([]policydecl.Policy, error) {
+	if t, ok := own[name]; ok {
+		if p, err := declared(t.Tool.Meta); err != nil || !p.IsZero() {
+			return append(dst, p), err
+		}
+	}
+	if global := g.server.GetTool(name); global != nil {
+		if p, err := declared(global.Tool.Meta); err != nil || !p.IsZero() {
+			return append(dst, p), err
+		}
+	} else if p := g.reg.lookup(target{policydecl.Tool, name, taskHelper}); !p.IsZero() {
+		return append(dst, p, policydecl.Policy{}), nil
+	}
+	return g.undeclared(ctx, dst, key{policydecl.Tool, name}), nil
+}
+
+// undeclared appends the policies of something whose declaration has none.
 func (g *Gate) undeclared(ctx context.Context, dst []policydecl.Policy, k key) []policydecl.Policy {
 	if p := g.reg.lookup(target{k.kind, k.name, byGovern}); !p.IsZero() {
 		return append(dst, p)
 	}
-	p := g.reg.lookup(target{k.kind, k.name, helper})
+	p := g.remembered(k)
 	if p.IsZero() {
 		return append(dst, p)
 	}
@@ -90,6 +95,14 @@ func (g *Gate) undeclared(ctx context.Context, dst []policydecl.Policy, k key) [
 			slog.String("target", targetPath(k.kind, k.name)))
 	}
 	return append(dst, p, policydecl.Policy{})
+}
+
+// remembered returns what a helper was told about something of that name.
+func (g *Gate) remembered(k key) policydecl.Policy {
+	if p := g.reg.lookup(target{k.kind, k.name, helper}); !p.IsZero() {
+		return p
+	}
+	return g.reg.lookup(target{k.kind, k.name, taskHelper})
 }
 
 // promptPolicies appends the policies of a prompt that is about to run, in the same

@@ -130,7 +130,7 @@ func (w *responseWriter) event(event []byte) error {
 	o, rawID := w.edge.answer(wire.ReadResponse(data))
 	if o.fate == pass {
 		if o.publish != "" {
-			event = messageEvent(w.gate.publish(o.publish, data, "result"))
+			event = messageEvent(w.gate.publish(o, data, "result"))
 		}
 		w.start()
 		_, err := w.ResponseWriter.Write(event)
@@ -210,7 +210,7 @@ func (w *responseWriter) finish() {
 			return
 		}
 		if o.publish != "" {
-			body = w.gate.publish(o.publish, body, "result")
+			body = w.gate.publish(o, body, "result")
 		}
 	}
 	if w.status != 0 || len(body) > 0 {

@@ -180,6 +180,7 @@ func FuzzDeclarations(f *testing.F) {
 	for _, row := range declarations {
 		f.Add(uint8(row.kind), []byte(row.raw))
 	}
+	f.Add(uint8(policydecl.Prompt), []byte(`{"0":{"":0e0700,"0":{"":0e01000}}}`)) // two numbers that nobody reads
 	f.Fuzz(func(t *testing.T, kind uint8, raw []byte) {
 		compareDeclaration(t, policydecl.TargetKind(kind), raw)
 	})
