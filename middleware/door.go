@@ -306,12 +306,14 @@ func (g *Gate) openEntry(ctx context.Context, req *wire.Request) *entry {
 	return nil
 }
 
-// appendAnswer appends the answer that replaces mcp-go's.
+// appendAnswer appends the answer that replaces mcp-go's: a JSON-RPC error with the id of
+// the request as it was written, whatever mcp-go was about to say (X1).
 func (g *Gate) appendAnswer(dst []byte, rawID []byte, o outcome) []byte {
 	return wire.AppendError(dst, rawID, g.errorObject(o))
 }
 
-// errorObject returns the JSON-RPC error object of an outcome other than pass.
+// errorObject returns the JSON-RPC error object of an outcome other than pass. A refusal
+// alone has the key of one (X5).
 func (g *Gate) errorObject(o outcome) []byte {
 	switch o.fate {
 	case refuse:

@@ -70,7 +70,7 @@ func TestHandWrittenBesideGovern(t *testing.T) {
 	})
 }
 
-// G2, section 5: a subscription to a resource, and a completion for it, meet what a read of it
+// G2: a subscription to a resource, and a completion for it, meet what a read of it
 // does, also where it is registered again without a policy.
 func TestSubscriptionMeetsWhatAReadDoes(t *testing.T) {
 	f := bxNew(t)

@@ -210,7 +210,8 @@ func (r *record) judge(all ...governing) verdict {
 	return r.state()
 }
 
-// decide decides on policies of one mode.
+// decide decides on policies of one mode. Every verdict of the gate is made here, whatever
+// the method, the transport and the era (G4).
 func (r *record) decide(mode Mode, first key, all []governing, policies []policydecl.Policy) {
 	ctx := r.Context
 	if r.wantsTask() {
@@ -309,7 +310,7 @@ func (r *record) judged() (mcp.MCPMethod, verdict) {
 }
 
 // outcome says what becomes of an answer of that kind. held is what becomes of one that
-// nobody has judged.
+// nobody has judged. An error that no seam of ours has caused is somebody else's (X5).
 func (r *record) outcome(kind wire.Kind, held outcome) outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -329,8 +330,8 @@ func (r *record) outcome(kind wire.Kind, held outcome) outcome {
 }
 
 // seamError is what a seam returns to mcp-go. On a wrapped transport the way
-// out replaces it; elsewhere its text is what the peer reads, so it says no more
-// than the draft allows.
+// out replaces it; elsewhere its text is what the peer reads, and what may end up in the
+// text of a task's or an author's result, so it says no more than the draft allows (X5).
 type seamError string
 
 func (e seamError) Error() string { return string(e) }

@@ -127,10 +127,10 @@ func (e *streamEdge) find(id any, about about) (n *entry, sure bool) {
 }
 
 // answer decides on one answer, msg, and forgets its request. It returns what takes the
-// place of the answer, or nil. Of several requests whose ids mcp-go cannot tell apart,
-// the one with the worst fate decides, and goes on doing so while there are others:
-// nothing says whose answer this one was. An answer cannot be that of a request which
-// the door has not seen while there is another.
+// place of the answer (X1), or nil: then it leaves as it is (G5). Of several requests
+// whose ids mcp-go cannot tell apart, the one with the worst fate decides, and goes on
+// doing so while there are others: nothing says whose answer this one was. An answer
+// cannot be that of a request which the door has not seen while there is another.
 func (e *streamEdge) answer(msg []byte, resp wire.Response) (replacement []byte) {
 	o, rawID, gone := e.settleAnswer(resp)
 	o.conclude(e.gate)

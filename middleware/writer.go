@@ -10,7 +10,7 @@ import (
 )
 
 // responseWriter is the way out for one POST. An answer that need not be looked
-// at goes straight through, header, bytes and flushes as mcp-go makes them. Only
+// at goes straight through, header, bytes and flushes as mcp-go makes them (G5). Only
 // while the request is refused, or not judged yet, the header waits for the first
 // byte, and bytes wait until an event or the body is whole.
 //
@@ -163,7 +163,7 @@ func eventData(event []byte) []byte {
 	return data
 }
 
-// replace sends an error as the whole answer. A refusal has status 200 in both eras
+// replace sends an error as the whole answer (X1). A refusal has status 200 in both eras
 // (X3); any other error has the status that mcp-go gives one of its kind.
 func (w *responseWriter) replace(o outcome, rawID []byte) error {
 	h := w.Header()

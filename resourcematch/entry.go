@@ -21,7 +21,7 @@ const (
 	// nothing. {?var} and {#var} are ignored like query and fragment.
 	Template
 	// Prefix: the pattern is a URI that ends in "/" and governs everything
-	// below it, and the same URI without that slash.
+	// below it, and the same URI without that slash (R3).
 	Prefix
 )
 

@@ -8,7 +8,7 @@ import (
 // node is a node of a trie over bytes in which an edge holds a run of them.
 // Patterns share their common beginnings, wildcards included, so what a URI
 // costs does not depend on how many patterns there are, but on how many of them
-// it could still turn out to match.
+// it could still turn out to match (R4).
 //
 // A node is complete once its label was read. A wildcard is a node with an empty
 // label that a URI may enter for nothing and stay in.
@@ -97,6 +97,7 @@ type scratch struct {
 	marks     []uint64 // per wildcard node: the step in which it was entered
 	round     uint64   // counts matches, so that seen need not be cleared
 	seen      []uint64 // per entry: the round in which it was reported
+	work      int      // counts the places that were looked at, for tests
 	out       []int
 	readings  []string
 	hit       bool // something was found in this walk
@@ -104,13 +105,14 @@ type scratch struct {
 
 // walk reports to sc every entry that matches s up to its end, or up to any "?"
 // or "#" in it: a query is ignored, and {+var} may have swallowed one before
-// (R1). It is linear in s: a place is in cur at most once.
+// (R1). It is linear in s (R4): a place is in cur at most once.
 func (m *Matcher) walk(sc *scratch, s string) (found bool) {
 	sc.hit = false
 	sc.stamp++
 	cur, next := sc.enter(sc.cur[:0], m.root), sc.next[:0]
 	for i := 0; i < len(s) && len(cur) > 0; i++ {
 		sc.stamp++
+		sc.work += len(cur)
 		if len(cur) == 1 && cur[0].off < len(cur[0].n.label) {
 			// Only one way on, through a literal: take it in one step.
 			n, rest := cur[0].n, cur[0].n.label[cur[0].off:]

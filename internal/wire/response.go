@@ -54,7 +54,8 @@ func ReadResponse(msg []byte) Response {
 }
 
 // AppendError appends a JSON-RPC error answer with the given id and error
-// object, both JSON texts. A nil id becomes null.
+// object, both JSON texts. The id is written as it is given, digit for digit and
+// escape for escape (X1). A nil id becomes null.
 func AppendError(dst, id, errorObject []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	if len(id) == 0 {
